@@ -1,0 +1,35 @@
+# make demo | test | lint | build | format | lock | clean; see README.md.
+PYTHON ?= python3
+PY := .venv/bin/python
+# Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
+export PYTHONDONTWRITEBYTECODE := 1
+
+.PHONY: demo test lint format build lock clean
+
+.venv/.installed: requirements.lock devstack/bootstrap.py
+	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
+	@$(PYTHON) devstack/bootstrap.py
+
+demo: .venv/.installed
+	@$(PY) -m devstack.demo
+
+test: .venv/.installed
+	@$(PY) -m pytest
+
+lint: .venv/.installed
+	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check .
+	@$(PY) -m mypy
+
+format: .venv/.installed
+	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .
+
+build: .venv/.installed
+	@$(PY) -m devstack.build
+
+lock:
+	@uv pip compile --universal --python-version 3.10 --group dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
+
+clean:
+	rm -rf .venv dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
