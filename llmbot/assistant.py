@@ -1,0 +1,109 @@
+"""One turn: recall, conversation and prompt go to the model, tools run, an answer comes back."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+
+from .config import Settings
+from .conversation import ConversationKey, Conversations, Exchanged, as_messages
+from .memory.facts import own_words
+from .memory.pipeline import MemoryPipeline
+from .memory.rules import Mention
+from .memory.store import MemoryStore
+from .models import EmptyAnswerError, ModelClient, ToolCall, ToolLoopError
+from .prompts import (
+    NOT_SAVED_FAILED,
+    SAVE_MEMORY,
+    SAVE_MEMORY_TOOL,
+    assistant_messages,
+    unknown_tool,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """What somebody asks, where, and in which message."""
+
+    mention: Mention
+    thread_id: str | None
+    prompt: str
+
+    @property
+    def conversation(self) -> ConversationKey:
+        """The conversation that the turn belongs to."""
+        return ConversationKey(self.mention.room_id, self.thread_id, self.mention.user_id)
+
+    @property
+    def words(self) -> str:
+        """The asker's own words, without what they quote."""
+        return own_words(self.prompt)
+
+
+class Assistant:
+    """Answers turns."""
+
+    def __init__(
+        self,
+        models: ModelClient,
+        store: MemoryStore,
+        pipeline: MemoryPipeline,
+        conversations: Conversations,
+        log: logging.Logger,
+    ) -> None:
+        self._models = models
+        self._store = store
+        self._pipeline = pipeline
+        self._conversations = conversations
+        self._log = log
+
+    async def answer(self, turn: Turn, settings: Settings) -> str:
+        """Return the model's answer, never empty.
+
+        Raises:
+            ModelError: there is no answer; the error says why.
+        """
+        exchanges = self._conversations.so_far(
+            turn.conversation, settings.context_max_messages, settings.context_timeout_minutes
+        )
+        # M15: the asker's memories and nobody else's.
+        memories = await self._store.memories(turn.mention.user_id)
+        messages = assistant_messages(
+            settings.assistant_system_prompt, memories, as_messages(exchanges), turn.prompt
+        )
+        own_messages = [turn.words, *(exchanged.words for exchanged in exchanges)]
+        for _ in range(settings.max_tool_steps + 1):
+            completion = await self._models.complete(
+                settings.assistant_model, messages, settings.client, tools=[SAVE_MEMORY_TOOL]
+            )
+            if not completion.tool_calls:
+                break
+            messages.append(completion.as_message())
+            for call in completion.tool_calls:
+                result = await self._call_tool(call, turn, own_messages, settings)
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        else:
+            raise ToolLoopError(settings.max_tool_steps)
+        if not completion.text:
+            raise EmptyAnswerError(settings.assistant_model.partition("/")[0])
+        return completion.text
+
+    def remember_exchange(self, turn: Turn, answer: str, settings: Settings) -> None:
+        """Make an answered turn part of the conversation."""
+        self._conversations.add(
+            turn.conversation,
+            Exchanged(turn.prompt, turn.words, answer),
+            settings.context_max_messages,
+        )
+
+    async def _call_tool(
+        self, call: ToolCall, turn: Turn, own_messages: list[str], settings: Settings
+    ) -> str:
+        if call.name != SAVE_MEMORY:
+            return unknown_tool(call.name)
+        try:
+            return await self._pipeline.save(turn.mention, call.arguments, own_messages, settings)
+        # The answer must not fail with the memory; the model is told, and tells the person.
+        except Exception:  # noqa: BLE001
+            self._log.exception("save_memory failed")
+            return NOT_SAVED_FAILED

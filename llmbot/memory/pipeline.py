@@ -1,0 +1,215 @@
+"""What happens to the memory behind a turn: passes, cleanups, explicit saves."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from typing import Any
+
+from ..config import Settings
+from ..models import ModelClient, ModelError, Urgency
+from ..models.parsing import ShapeError
+from ..prompts import (
+    CLEANUP_SCHEMA,
+    EXTRACTION_SCHEMA,
+    NOT_SAVED_ARGUMENTS,
+    NOT_SAVED_NO_EVIDENCE,
+    SAVED,
+    SAVED_BEFORE,
+    cleanup_messages,
+    extraction_messages,
+    not_saved,
+)
+from .cleanup import RejectedCleanupError, parse_cleanup
+from .extraction import parse_extraction
+from .facts import is_evidence, one_line, refusal
+from .rules import Mention, Proposals
+from .store import CleanupOutcome, MemoryStore, PassView, Saved
+
+
+@dataclasses.dataclass(frozen=True)
+class Exchange:
+    """What a pass reads: the user's own words and the answer they got (M5)."""
+
+    mention: Mention
+    words: str
+    reply: str
+
+
+class CleanupRunningError(Exception):
+    """A cleanup of this user's memories is running already."""
+
+
+RoomSwitch = Callable[[str], Awaitable[bool]]
+"""Says whether a room's traffic may be remembered (M2)."""
+
+
+class MemoryPipeline:
+    """Carries out passes and cleanups; what fails in a pass reaches only the log (M17)."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        models: ModelClient,
+        room_switch: RoomSwitch,
+        log: logging.Logger,
+    ) -> None:
+        self._store = store
+        self._models = models
+        self._room_switch = room_switch
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reported: set[str] = set()
+        self._being_cleaned: set[str] = set()
+
+    # --- passes --------------------------------------------------------------------------------
+
+    def start_pass(self, exchange: Exchange, settings: Settings) -> None:
+        """Start the pass of a turn whose answer was sent (M1); it never delays anything."""
+        self._start(self.run_pass(exchange, settings))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def stop(self) -> None:
+        """Cancel what is running: a pass commits as a whole or not at all (M16)."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def run_pass(self, exchange: Exchange, settings: Settings) -> None:
+        """Carry out one pass; failures end in the log, once per cause (M17)."""
+        mention = exchange.mention
+        try:
+            if not await self._room_switch(mention.room_id):  # M2
+                return
+            rules = settings.memory_pass
+            view = await self._store.begin_pass(mention.user_id, exchange.words, rules)
+            if view is None:  # M3
+                return
+            proposals = await self._extract(view, exchange, settings)
+            outcome = await self._store.apply_pass(mention, proposals, rules)
+            self._log.debug("Memory pass: %s", outcome)
+            if outcome.cleanup_due:  # M11
+                await self._periodic_cleanup(mention.user_id, settings)
+        # Whatever fails here must stay invisible to users.
+        except Exception as error:  # noqa: BLE001
+            self._report_once("Memory pass", error, unforeseen=True)
+
+    async def _extract(self, view: PassView, exchange: Exchange, settings: Settings) -> Proposals:
+        """Return what the extractor found: nothing where it fails (M17)."""
+        try:
+            completion = await self._models.complete(
+                settings.memory_model,
+                extraction_messages(view, exchange.words, exchange.reply),
+                settings.client,
+                setting=settings.memory_model_setting,
+                urgency=Urgency.BACKGROUND,
+                json_schema=EXTRACTION_SCHEMA,
+            )
+            extraction = parse_extraction(
+                completion.text,
+                view.candidates,
+                exchange.words,
+                require_evidence=settings.memory_require_evidence,
+            )
+        except (ModelError, ShapeError) as error:
+            self._report_once("Memory extraction", error)
+            return Proposals()
+        self._reported.clear()
+        if extraction.dropped:
+            self._log.debug("Memory extraction: dropped %s", dict(extraction.dropped))
+        return extraction.proposals
+
+    def _report_once(self, what: str, error: Exception, *, unforeseen: bool = False) -> None:
+        """Log a failure unless the same cause was logged since the last success (M17)."""
+        cause = f"{what} failed: {type(error).__name__}"
+        if not unforeseen:
+            cause += f": {error}"
+        if cause in self._reported:
+            return
+        self._reported.add(cause)
+        self._log.log(
+            logging.ERROR if unforeseen else logging.WARNING,
+            "%s; nothing was stored. Further failures of this kind are not logged.",
+            cause,
+            exc_info=error if unforeseen else None,
+        )
+
+    # --- cleanup (M12) -------------------------------------------------------------------------
+
+    async def cleanup(self, user_id: str, settings: Settings) -> CleanupOutcome | None:
+        """Run one cleanup pass.
+
+        Returns:
+            What it changed; None where there are fewer than two memories.
+
+        Raises:
+            CleanupRunningError: one is running for this user.
+            ModelError: the model gave no answer.
+            RejectedCleanupError: the model's answer would harm the memories.
+        """
+        if user_id in self._being_cleaned:
+            raise CleanupRunningError
+        self._being_cleaned.add(user_id)
+        try:
+            memories = await self._store.memories(user_id)
+            if len(memories) < 2:
+                return None
+            completion = await self._models.complete(
+                settings.memory_model,
+                cleanup_messages(memories),
+                settings.client,
+                setting=settings.memory_model_setting,
+                urgency=Urgency.BACKGROUND,
+                json_schema=CLEANUP_SCHEMA,
+            )
+            plan = parse_cleanup(completion.text, memories)
+            return await self._store.apply_cleanup(user_id, plan)
+        finally:
+            self._being_cleaned.discard(user_id)
+
+    async def _periodic_cleanup(self, user_id: str, settings: Settings) -> None:
+        try:
+            outcome = await self.cleanup(user_id, settings)
+            self._log.debug("Periodic cleanup: %s", outcome)
+        except CleanupRunningError:
+            pass
+        except (ModelError, RejectedCleanupError) as error:
+            self._report_once("Memory cleanup", error)
+
+    # --- save_memory (M13) ---------------------------------------------------------------------
+
+    async def save(
+        self,
+        mention: Mention,
+        arguments: dict[str, Any] | None,
+        messages: Iterable[str],
+        settings: Settings,
+    ) -> str:
+        """Store what the model wants remembered; return the tool result that it is told.
+
+        Args:
+            mention: The message that the turn answers.
+            arguments: The tool's arguments, `fact` and `evidence`; None if they were no object.
+            messages: The user's own words in this conversation, as evidence.
+            settings: The turn's settings.
+        """
+        fact, evidence = (arguments or {}).get("fact"), (arguments or {}).get("evidence")
+        if not isinstance(fact, str):
+            return NOT_SAVED_ARGUMENTS
+        fact = one_line(fact)
+        reason = refusal(fact)
+        if reason is not None:  # M14
+            return not_saved(reason)
+        if settings.memory_require_evidence and not (
+            isinstance(evidence, str) and any(is_evidence(evidence, words) for words in messages)
+        ):
+            return NOT_SAVED_NO_EVIDENCE
+        saved = await self._store.save(mention.user_id, mention.room_id, fact)
+        return SAVED if saved is Saved.NEW else SAVED_BEFORE

@@ -1,0 +1,112 @@
+"""What can go wrong between llmbot and a model.
+
+`texts.py` turns each into a sentence for the user. `str()` of an error is for the operator's
+log: it names the cause and holds neither an API key nor anybody's text.
+"""
+
+from __future__ import annotations
+
+
+class ModelError(Exception):
+    """A model gave no usable answer."""
+
+
+class NoModelError(ModelError):
+    """No model is configured, or its name is not `provider/model`."""
+
+    def __init__(self, setting: str) -> None:
+        super().__init__(f"the setting {setting} does not name a model as provider/model")
+        self.setting = setting
+
+
+class UnknownProviderError(ModelError):
+    """The model's provider is not in the `providers` setting."""
+
+    def __init__(self, provider: str) -> None:
+        super().__init__(f"the provider {provider!r} is not in the setting providers")
+        self.provider = provider
+
+
+class MissingKeyError(ModelError):
+    """The environment variable with the provider's API key is not set."""
+
+    def __init__(self, provider: str, variable: str) -> None:
+        super().__init__(
+            f"the environment variable {variable} with the key of {provider!r} is not set"
+        )
+        self.provider = provider
+        self.variable = variable
+
+
+class KeyRefusedError(ModelError):
+    """The provider does not accept the API key (HTTP 401 or 403)."""
+
+    def __init__(self, provider: str, status: int) -> None:
+        super().__init__(f"{provider!r} refuses the API key (HTTP {status})")
+        self.provider = provider
+
+
+class UnknownModelError(ModelError):
+    """The provider does not know the model (HTTP 404)."""
+
+    def __init__(self, provider: str, model: str) -> None:
+        super().__init__(f"{provider!r} does not know the model {model!r} (HTTP 404)")
+        self.provider = provider
+        self.model = model
+
+
+class RequestRefusedError(ModelError):
+    """The provider does not accept the request (another HTTP 4xx)."""
+
+    def __init__(self, provider: str, status: int) -> None:
+        super().__init__(f"{provider!r} does not accept the request (HTTP {status})")
+        self.provider = provider
+        self.status = status
+
+
+class BusyError(ModelError):
+    """The provider is overloaded or cannot be reached, also after retries."""
+
+    def __init__(self, provider: str, cause: str) -> None:
+        super().__init__(f"{provider!r} is busy or out of reach ({cause})")
+        self.provider = provider
+        self.cause = cause
+
+
+class TimedOutError(ModelError):
+    """No answer came within the `timeout` setting."""
+
+    def __init__(self, provider: str, seconds: float) -> None:
+        super().__init__(f"{provider!r} gave no answer within {seconds:g} s")
+        self.provider = provider
+        self.seconds = seconds
+
+
+class ContentRefusedError(ModelError):
+    """The model or its provider refuses the content."""
+
+    def __init__(self, provider: str) -> None:
+        super().__init__(f"{provider!r} refuses the content")
+
+
+class EmptyAnswerError(ModelError):
+    """The model answered without any text."""
+
+    def __init__(self, provider: str) -> None:
+        super().__init__(f"{provider!r} sent an empty answer")
+
+
+class BadAnswerError(ModelError):
+    """What came back is not an answer in the agreed shape."""
+
+    def __init__(self, provider: str, cause: str) -> None:
+        super().__init__(f"{provider!r} sent no usable answer: {cause}")
+        self.provider = provider
+
+
+class ToolLoopError(ModelError):
+    """The model kept calling tools and never answered (`maxToolSteps`)."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(f"the model still called tools after {steps} steps")
+        self.steps = steps

@@ -1,0 +1,126 @@
+"""Every sentence that people read in replies."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from html import escape
+
+from .memory.store import Memory
+from .models import (
+    BadAnswerError,
+    BusyError,
+    ContentRefusedError,
+    EmptyAnswerError,
+    KeyRefusedError,
+    MissingKeyError,
+    ModelError,
+    NoModelError,
+    RequestRefusedError,
+    TimedOutError,
+    ToolLoopError,
+    UnknownModelError,
+    UnknownProviderError,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """A reply's text: plain, and where it differs from that, as HTML."""
+
+    plain: str
+    html: str | None = None
+
+
+ASK_USAGE = Text("Usage: !ask <text>")
+MEMORIES_USAGE = Text("Usage: !memories [page] | del <id> [<id>…]")
+NO_MEMORIES = Text("I do not remember anything about you yet.")
+
+
+def internal_error(error_id: str) -> Text:
+    """Tell that something unforeseen happened; the log holds the same id."""
+    return Text(f"Internal error {error_id}. The bot's operator finds it in the log.")
+
+
+def prompt_too_long(length: int, limit: int) -> Text:
+    """Tell the limit of a prompt."""
+    return Text(f"That message has {length} characters; I can take {limit} at most.")
+
+
+def model_error(error: ModelError) -> Text:
+    """Tell why there is no answer, and what to do about it."""
+    return Text(_model_error(error))
+
+
+def _model_error(error: ModelError) -> str:  # noqa: PLR0911, C901 - a table of sentences
+    match error:
+        case NoModelError(setting=setting):
+            return f"No model is configured: the setting {setting} must name one."
+        case UnknownProviderError(provider=provider):
+            return f"The provider {provider} is not known: it is missing in the setting providers."
+        case MissingKeyError(provider=provider, variable=variable):
+            return (
+                f"The API key of {provider} is missing: the environment variable {variable} "
+                "is not set."
+            )
+        case KeyRefusedError(provider=provider):
+            return f"The provider {provider} refuses the bot's API key."
+        case UnknownModelError(provider=provider, model=model):
+            return f"The provider {provider} does not know the model {model}."
+        case RequestRefusedError(provider=provider, status=status):
+            return f"The provider {provider} did not accept the request (HTTP {status})."
+        case BusyError():
+            return "The model is busy at the moment. Please try again in a while."
+        case TimedOutError(seconds=seconds):
+            return f"The model gave no answer within {seconds:g} seconds. Please try again."
+        case ContentRefusedError():
+            return "The model refused to answer that."
+        case EmptyAnswerError():
+            return "The model sent an empty answer. Please try again or put it differently."
+        case ToolLoopError(steps=steps):
+            return f"The model gave no answer within {steps} steps. Please put it differently."
+        case BadAnswerError():
+            return "The model's answer could not be read. Please try again."
+        case _:
+            return "The model could not answer."
+
+
+# --- memories ----------------------------------------------------------------------------------
+
+_LINKS = ("://", "www.", "@", "#", "!")
+
+
+def memories_page(memories: Sequence[Memory], page: int, pages: int, total: int) -> Text:
+    """List one page of memories: each with the id that del and edit take.
+
+    A memory is shown as text: nothing in it takes effect.
+    """
+    title = f"What I remember about you ({total}):"
+    hint = f"Page {page} of {pages}. Further ones: !memories <page>" if pages > 1 else ""
+    if not memories:
+        return Text(f"There is no page {page}: your memories fill {pages}.")
+    plain = [title, *(f"{memory.id}: {memory.fact}" for memory in memories)]
+    items = "".join(
+        f"<li><code>{memory.id}</code> {_inert(memory.fact)}</li>" for memory in memories
+    )
+    html = f"<p>{title}</p><ul>{items}</ul>"
+    if hint:
+        plain.append(hint)
+        html += f"<p>{escape(hint)}</p>"
+    return Text("\n".join(plain), html)
+
+
+def _inert(fact: str) -> str:
+    """Return a fact as HTML in which clients find no link, pill or @room."""
+    text = escape(fact)
+    return f"<code>{text}</code>" if any(link in fact for link in _LINKS) else text
+
+
+def deleted(deleted_ids: Sequence[int], missing: Sequence[str]) -> Text:
+    """Tell which memories are gone and which ids are none of the caller's."""
+    parts = []
+    if deleted_ids:
+        parts.append(f"Deleted: {', '.join(map(str, deleted_ids))}.")
+    if missing:
+        parts.append(f"Not found: {', '.join(missing)}.")
+    return Text(" ".join(parts))
