@@ -305,35 +305,10 @@ class MemoryStore:
                     "DELETE FROM memory_cleanup_undo WHERE user_id = $1", user_id
                 )
                 await _retire(connection, user_id, dropped, None)
-                for merge in merges:
-                    await self._merge(connection, user_id, merge)
+                await _merge(connection, user_id, merges)
             merged = sum(len(merge.merged) for merge in merges)
             kept = len(now_there) - len(dropped) - merged
             return CleanupOutcome(len(dropped), merged, len(merges), kept)
-
-    async def _merge(self, connection: Connection, user_id: str, merge: Merge) -> None:
-        """Replace memories by one that bears the newest of their dates."""
-        newest = max(merge.merged, key=lambda memory: (memory.created_at, memory.id))
-        merged_into = await connection.fetchval(
-            # The key waits for the retired rows to go: one of them may have it.
-            """
-            INSERT INTO memories (user_id, fact, created_at, room_id)
-            SELECT user_id, $3, created_at, room_id FROM memories WHERE user_id = $1 AND id = $2
-            RETURNING id
-            """,
-            user_id,
-            newest.id,
-            merge.fact,
-        )
-        await _retire(connection, user_id, merge.merged, merged_into)
-        key = fact_key(merge.fact)
-        await connection.execute(
-            "UPDATE memories SET fact_key = $3 WHERE user_id = $1 AND id = $2",
-            user_id,
-            merged_into,
-            key,
-        )
-        await _delete_candidates(connection, user_id, [key])
 
     async def undo_cleanup(self, user_id: str) -> int:
         """Bring back what the last cleanup took out; once.
@@ -537,7 +512,8 @@ async def _count_promoting_pass(
     """Count a pass that promoted something; say whether a cleanup is due (M11)."""
     promoting_passes = await connection.fetchval(
         """
-        INSERT INTO memory_cleanup_counters (user_id, promoting_passes) VALUES ($1, 1)
+        INSERT INTO memory_cleanup_counters (user_id, promoting_passes)
+        VALUES ($1, CASE WHEN $2 = 1 THEN 0 ELSE 1 END)
         ON CONFLICT (user_id) DO UPDATE
         SET promoting_passes = CASE
             WHEN $2 > 0 AND memory_cleanup_counters.promoting_passes + 1 >= $2 THEN 0
@@ -570,6 +546,40 @@ def _without_clashes(
         if len(without_clash) == len(kept):
             return kept
         kept = without_clash
+
+
+async def _merge(connection: Connection, user_id: str, merges: Sequence[Merge]) -> None:
+    """Replace each merge's memories by one that bears the newest of their dates.
+
+    The keys are set when all replaced memories are gone: one of them may have had it.
+    """
+    merged_ids = []
+    for merge in merges:
+        newest = max(merge.merged, key=lambda memory: (memory.created_at, memory.id))
+        merged_into = await connection.fetchval(
+            """
+            INSERT INTO memories (user_id, fact, created_at, room_id)
+            SELECT user_id, $3, created_at, room_id FROM memories WHERE user_id = $1 AND id = $2
+            RETURNING id
+            """,
+            user_id,
+            newest.id,
+            merge.fact,
+        )
+        await _retire(connection, user_id, merge.merged, merged_into)
+        merged_ids.append(merged_into)
+    keys = [fact_key(merge.fact) for merge in merges]
+    await connection.execute(
+        """
+        UPDATE memories SET fact_key = merged.fact_key
+        FROM unnest($2::bigint[], $3::text[]) AS merged (id, fact_key)
+        WHERE user_id = $1 AND memories.id = merged.id
+        """,
+        user_id,
+        merged_ids,
+        keys,
+    )
+    await _delete_candidates(connection, user_id, keys)
 
 
 async def _retire(
