@@ -9,18 +9,21 @@ from maubot.handlers import event
 from mautrix.types import EventType, MessageType
 from mautrix.util.async_db import UpgradeTable
 
-from . import memory_commands, texts
+from . import texts
 from .addressing import Command, Message, Request, addressed
 from .assistant import Assistant, Turn
-from .config import Config
+from .config import Config, Settings
 from .conversation import Conversations
+from .limits import RateLimit, SeenEvents
 from .memory.migrations import upgrade_table
 from .memory.pipeline import Exchange, MemoryPipeline
 from .memory.rules import Mention
 from .memory.store import MemoryStore
+from .memory_commands import MemoryCommands
 from .models import ModelClient, ModelError
 from .replies import rendered, reply, typing
 from .room import Rooms
+from .tasks import RunningTasks
 
 
 class LLMBot(Plugin):
@@ -29,7 +32,10 @@ class LLMBot(Plugin):
     config: Config
     assistant: Assistant
     pipeline: MemoryPipeline
-    store: MemoryStore
+    memory_commands: MemoryCommands
+    ask_limit: RateLimit
+    seen_events: SeenEvents
+    turns: RunningTasks
 
     @classmethod
     def get_config_class(cls) -> type[Config]:
@@ -46,12 +52,17 @@ class LLMBot(Plugin):
         self.config.reload(self.log)
         models = ModelClient(self.http, self.log)
         rooms = Rooms(self.client, self.log)
-        self.store = MemoryStore(self.database)
-        self.pipeline = MemoryPipeline(self.store, models, rooms.memory_enabled, self.log)
-        self.assistant = Assistant(models, self.store, self.pipeline, Conversations(), self.log)
+        store = MemoryStore(self.database)
+        self.ask_limit = RateLimit()
+        self.seen_events = SeenEvents()
+        self.turns = RunningTasks()
+        self.pipeline = MemoryPipeline(store, models, rooms.memory_enabled, self.log)
+        self.memory_commands = MemoryCommands(store, self.pipeline, self.ask_limit)
+        self.assistant = Assistant(models, store, self.pipeline, Conversations(), self.log)
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """End what runs: turns first, since they start passes."""
+        await self.turns.cancel()
         await self.pipeline.stop()
 
     def on_external_config_update(self) -> None:
@@ -71,25 +82,39 @@ class LLMBot(Plugin):
             is_edit=content.get_edit() is not None,
         )
         request = addressed(message, self.client.mxid)
-        if request is None:
+        if request is None or not self.seen_events.is_new(evt.event_id):
             return
-        try:
-            if request.command is Command.ASK:
-                await self._ask(evt, request)
-            else:
-                await reply(evt, await memory_commands.run(self.store, evt.sender, request.text))
-        except Exception:
-            error_id = secrets.token_hex(4)
-            self.log.exception("Internal error %s", error_id)
-            await reply(evt, texts.internal_error(error_id))
+        with self.turns.including_this():
+            try:
+                await self._answer(evt, request, self.config.settings)
+            # What nobody foresaw gets an id that the user sees and the log explains.
+            except Exception:
+                error_id = secrets.token_hex(4)
+                self.log.exception("Internal error %s", error_id)
+                await reply(evt, texts.internal_error(error_id))
 
-    async def _ask(self, evt: MessageEvent, request: Request) -> None:
-        settings = self.config.settings
+    async def _answer(self, evt: MessageEvent, request: Request, settings: Settings) -> None:
+        if request.command is Command.ASK:
+            await self._ask(evt, request, settings)
+            return
+        async with typing(self.client, evt.room_id):
+            text = await self.memory_commands.run(evt.sender, request.text, settings)
+            if text is not None:
+                await reply(evt, text)
+
+    async def _ask(self, evt: MessageEvent, request: Request, settings: Settings) -> None:
         if not request.text:
             await reply(evt, texts.ASK_USAGE)
             return
         if len(request.text) > settings.max_prompt_length:
             await reply(evt, texts.prompt_too_long(len(request.text), settings.max_prompt_length))
+            return
+        too_many = self.ask_limit.take(
+            evt.sender, settings.ask_rate_limit_count, settings.ask_rate_limit_window
+        )
+        if too_many is not None:
+            if not too_many.told_before:
+                await reply(evt, texts.too_many(too_many.wait_seconds))
             return
         mention = Mention(evt.sender, evt.room_id, evt.event_id)
         turn = Turn(mention, evt.content.get_thread_parent(), request.text)

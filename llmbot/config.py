@@ -112,6 +112,8 @@ class Settings:
     context_max_messages: int = _setting("contextMaxMessages", _integer(0))
     context_timeout_minutes: int = _setting("contextTimeoutMinutes", _integer(0))
     max_prompt_length: int = _setting("maxPromptLength", _integer(1))
+    ask_rate_limit_count: int = _setting("askRateLimitCount", _integer(0))
+    ask_rate_limit_window: float = _setting("askRateLimitWindow", _seconds)
 
     @property
     def memory_model(self) -> str:

@@ -5,39 +5,97 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from . import texts
-from .memory.store import MemoryStore
+from .config import Settings
+from .limits import RateLimit
+from .memory.cleanup import RejectedCleanupError
+from .memory.facts import one_line, refusal
+from .memory.pipeline import CleanupRunningError, MemoryPipeline
+from .memory.store import Edited, MemoryStore
+from .models import ModelError
 from .texts import Text
 
 PAGE_SIZE = 20
 
 
-async def run(store: MemoryStore, user_id: str, text: str) -> Text:
-    """Carry out what follows `!memories`; return the reply."""
-    words = text.split()
-    if not words or (len(words) == 1 and _is_number(words[0])):
-        return await _list(store, user_id, int(words[0]) if words else 1)
-    if words[0].lower() in {"del", "delete"} and len(words) > 1:
-        return await _delete(store, user_id, words[1:])
-    return texts.MEMORIES_USAGE
+class MemoryCommands:
+    """Carries out what follows `!memories`, for the caller alone."""
 
+    def __init__(self, store: MemoryStore, pipeline: MemoryPipeline, ask_limit: RateLimit) -> None:
+        self._store = store
+        self._pipeline = pipeline
+        self._ask_limit = ask_limit
 
-async def _list(store: MemoryStore, user_id: str, page: int) -> Text:
-    memories, total = await store.page(user_id, max(page, 1), PAGE_SIZE)
-    if not total:
-        return texts.NO_MEMORIES
-    return texts.memories_page(memories, max(page, 1), -(-total // PAGE_SIZE), total)
+    async def run(  # noqa: PLR0911 - one return for each command
+        self, user_id: str, text: str, settings: Settings
+    ) -> Text | None:
+        """Return the reply; None where the caller was told before to wait."""
+        words = text.split()
+        match [word.lower() for word in words]:
+            case []:
+                return await self._list(user_id, 1)
+            case [page] if _is_number(page):
+                return await self._list(user_id, max(1, int(page)))
+            case ["del" | "delete", _, *_]:
+                return await self._delete(user_id, words[1:])
+            case ["edit", memory_id, _, *_]:
+                new_text = text.split(maxsplit=2)[2]
+                return await self._edit(user_id, memory_id.strip("#:"), new_text)
+            case ["clear"]:
+                return texts.cleared(await self._store.clear(user_id))
+            case ["cleanup"]:
+                return await self._cleanup(user_id, settings)
+            case ["undo"]:
+                return texts.undone(await self._store.undo_cleanup(user_id))
+            case _:
+                return texts.MEMORIES_USAGE
 
+    async def _list(self, user_id: str, page: int) -> Text:
+        memories, total = await self._store.page(user_id, page, PAGE_SIZE)
+        if not total:
+            return texts.NO_MEMORIES
+        return texts.memories_page(memories, page, -(-total // PAGE_SIZE), total)
 
-async def _delete(store: MemoryStore, user_id: str, words: Sequence[str]) -> Text:
-    # "del 3, 4" and "del #3" are what people type.
-    wanted = list(dict.fromkeys(word.strip(",#") for word in words))
-    if not all(map(_is_number, wanted)):
-        return texts.MEMORIES_USAGE
-    found = await store.delete(user_id, map(int, wanted))
-    return texts.deleted(
-        [int(word) for word in wanted if int(word) in found],
-        [word for word in wanted if int(word) not in found],
-    )
+    async def _delete(self, user_id: str, words: Sequence[str]) -> Text:
+        # "del 3, 4" and "del #3" are what people type.
+        wanted = list(dict.fromkeys(word.strip(",#") for word in words))
+        if not all(map(_is_number, wanted)):
+            return texts.DELETE_USAGE
+        found = await self._store.delete(user_id, map(int, wanted))
+        return texts.deleted(
+            [word for word in wanted if int(word) in found],
+            [word for word in wanted if int(word) not in found],
+        )
+
+    async def _edit(self, user_id: str, memory_id: str, new_text: str) -> Text:
+        if not _is_number(memory_id):
+            return texts.EDIT_USAGE
+        fact = one_line(new_text)
+        reason = refusal(fact)
+        if reason is not None:  # M14
+            return texts.not_stored(reason)
+        match await self._store.edit(user_id, int(memory_id), fact):
+            case Edited.DONE:
+                return texts.edited(memory_id)
+            case Edited.KNOWN:
+                return texts.ALREADY_REMEMBERED
+            case Edited.NOT_FOUND:
+                return texts.deleted([], [memory_id])
+
+    async def _cleanup(self, user_id: str, settings: Settings) -> Text | None:
+        too_many = self._ask_limit.take(
+            user_id, settings.ask_rate_limit_count, settings.ask_rate_limit_window
+        )
+        if too_many is not None:
+            return None if too_many.told_before else texts.too_many(too_many.wait_seconds)
+        try:
+            outcome = await self._pipeline.cleanup(user_id, settings)
+        except CleanupRunningError:
+            return texts.CLEANUP_RUNNING
+        except RejectedCleanupError:
+            return texts.CLEANUP_REJECTED
+        except ModelError as error:
+            return texts.model_error(error)
+        return texts.cleaned_up(outcome)
 
 
 def _is_number(word: str) -> bool:

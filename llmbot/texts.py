@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from html import escape
 
-from .memory.store import Memory
+from .memory.facts import Refusal
+from .memory.store import CleanupOutcome, Memory
 from .models import (
     BadAnswerError,
     BusyError,
@@ -33,7 +35,16 @@ class Text:
 
 
 ASK_USAGE = Text("Usage: !ask <text>")
-MEMORIES_USAGE = Text("Usage: !memories [page] | del <id> [<id>…]")
+MEMORIES_USAGE = Text(
+    "Usage: !memories [page] | del <id> [<id>…] | edit <id> <text> | clear | cleanup | undo"
+)
+DELETE_USAGE = Text("Usage: !memories del <id> [<id>…]")
+EDIT_USAGE = Text("Usage: !memories edit <id> <text>")
+ALREADY_REMEMBERED = Text("I remember exactly that already. Nothing was changed.")
+CLEANUP_RUNNING = Text("Your memories are being cleaned up already.")
+CLEANUP_REJECTED = Text(
+    "The model's cleanup was not acceptable, so nothing was changed. Please try again later."
+)
 NO_MEMORIES = Text("I do not remember anything about you yet.")
 
 
@@ -116,11 +127,62 @@ def _inert(fact: str) -> str:
     return f"<code>{text}</code>" if any(link in fact for link in _LINKS) else text
 
 
-def deleted(deleted_ids: Sequence[int], missing: Sequence[str]) -> Text:
+def deleted(found: Sequence[str], missing: Sequence[str]) -> Text:
     """Tell which memories are gone and which ids are none of the caller's."""
     parts = []
-    if deleted_ids:
-        parts.append(f"Deleted: {', '.join(map(str, deleted_ids))}.")
+    if found:
+        parts.append(f"Deleted: {', '.join(found)}.")
     if missing:
         parts.append(f"Not found: {', '.join(missing)}.")
     return Text(" ".join(parts))
+
+
+def edited(memory_id: str) -> Text:
+    """Tell that a memory has its new text."""
+    return Text(f"Changed: {memory_id}.")
+
+
+def not_stored(reason: Refusal) -> Text:
+    """Tell why a text is never stored (M14)."""
+    return Text(f"I cannot remember that: {reason.value}. Nothing was changed.")
+
+
+def cleared(count: int) -> Text:
+    """Tell how many memories are gone."""
+    return Text(f"Deleted: all {_memories(count)}.") if count else NO_MEMORIES
+
+
+def cleaned_up(outcome: CleanupOutcome | None) -> Text:
+    """Tell what a cleanup did (M12)."""
+    if outcome is None:
+        return Text("There is nothing to clean up: you have fewer than two memories.")
+    if not outcome.dropped and not outcome.merged:
+        return Text(f"Nothing to clean up: dropped 0, merged 0, kept {outcome.kept}.")
+    merged = f"merged {outcome.merged}"
+    if outcome.merged:
+        merged += f" into {outcome.merged_into}"
+    return Text(
+        f"Cleaned up: dropped {outcome.dropped}, {merged}, kept {outcome.kept}. "
+        "!memories undo brings back what was there before."
+    )
+
+
+def undone(count: int) -> Text:
+    """Tell what an undo brought back."""
+    return Text(f"Brought back: {_memories(count)}.") if count else Text("Nothing to undo.")
+
+
+def _memories(count: int) -> str:
+    return "1 memory" if count == 1 else f"{count} memories"
+
+
+# --- limits ------------------------------------------------------------------------------------
+
+
+def too_many(wait_seconds: float) -> Text:
+    """Tell when to come back."""
+    seconds = max(1, math.ceil(wait_seconds))
+    return Text(
+        "That was a lot at once. Please try again in "
+        f"{'1 second' if seconds == 1 else f'{seconds} seconds'}."
+    )

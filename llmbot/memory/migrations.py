@@ -8,7 +8,17 @@ upgrade_table = UpgradeTable()
 
 
 class WrongDatabaseError(Exception):
-    """The instance was given a database that llmbot cannot use."""
+    """The instance was given a database that llmbot cannot use.
+
+    maubot logs it as the one ERROR of a start that failed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "llmbot keeps its memory in PostgreSQL. Set plugin_databases.postgres in maubot's "
+            "config.yaml and restart maubot; then delete this instance and create it anew, "
+            "since maubot has noted that it uses SQLite."
+        )
 
 
 @upgrade_table.register(description="Candidates, memories, cleanup counter and undo")

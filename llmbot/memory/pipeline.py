@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from ..config import Settings
@@ -22,6 +21,7 @@ from ..prompts import (
     extraction_messages,
     not_saved,
 )
+from ..tasks import RunningTasks
 from .cleanup import RejectedCleanupError, parse_cleanup
 from .extraction import parse_extraction
 from .facts import is_evidence, one_line, refusal
@@ -60,7 +60,7 @@ class MemoryPipeline:
         self._models = models
         self._room_switch = room_switch
         self._log = log
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._running = RunningTasks()
         self._reported: set[str] = set()
         self._being_cleaned: set[str] = set()
 
@@ -68,19 +68,11 @@ class MemoryPipeline:
 
     def start_pass(self, exchange: Exchange, settings: Settings) -> None:
         """Start the pass of a turn whose answer was sent (M1); it never delays anything."""
-        self._start(self.run_pass(exchange, settings))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._running.start(self.run_pass(exchange, settings))
 
     async def stop(self) -> None:
         """Cancel what is running: a pass commits as a whole or not at all (M16)."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._running.cancel()
 
     async def run_pass(self, exchange: Exchange, settings: Settings) -> None:
         """Carry out one pass; failures end in the log, once per cause (M17)."""

@@ -271,7 +271,7 @@ class TestTimeToLive:
     async def test_m4_the_cutoff_to_the_second(
         self,
         seconds: int,
-        survives: bool,  # noqa: FBT001
+        survives: bool,
         told: Told,
         clock: Clock,
         committed: asyncpg.Connection,

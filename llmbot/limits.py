@@ -1,0 +1,85 @@
+"""May this be answered now? Rate limits per user, and each event only once."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import time
+from collections.abc import Callable
+
+_MAX_REMEMBERED_EVENTS = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class TooMany:
+    """A refusal: how long to wait, and whether the user was told in this window already."""
+
+    wait_seconds: float
+    told_before: bool
+
+
+@dataclasses.dataclass
+class _Window:
+    """When one user's allowed requests were, and when the user was last told to wait."""
+
+    times: collections.deque[float]
+    told: float | None = None
+
+
+class RateLimit:
+    """A sliding window per user: so many requests within so many seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Tell the time by `clock`, in seconds."""
+        self._clock = clock
+        self._windows: dict[str, _Window] = {}
+        self._next_sweep = 0.0
+
+    def take(self, user_id: str, count: int, window_seconds: float) -> TooMany | None:
+        """Count one request of the user, or return why it is one too many.
+
+        A `count` of 0 allows everything.
+        """
+        if count == 0:
+            return None
+        now = self._clock()
+        self._sweep(now, window_seconds)
+        window = self._windows.setdefault(user_id, _Window(collections.deque()))
+        while window.times and window.times[0] <= now - window_seconds:
+            window.times.popleft()
+        if len(window.times) < count:
+            window.times.append(now)
+            window.told = None
+            return None
+        told_before = window.told is not None and window.told > now - window_seconds
+        if not told_before:
+            window.told = now
+        # The request that has to leave the window before another fits in.
+        return TooMany(window.times[-count] + window_seconds - now, told_before)
+
+    def _sweep(self, now: float, window_seconds: float) -> None:
+        """Forget, once in a window, the users whose requests all lie before it."""
+        if now < self._next_sweep:
+            return
+        self._next_sweep = now + window_seconds
+        self._windows = {
+            user_id: window
+            for user_id, window in self._windows.items()
+            if window.times and window.times[-1] > now - window_seconds
+        }
+
+
+class SeenEvents:
+    """Tells an event that was delivered before from a new one."""
+
+    def __init__(self) -> None:
+        self._event_ids: collections.OrderedDict[str, None] = collections.OrderedDict()
+
+    def is_new(self, event_id: str) -> bool:
+        """Note an event; say whether it was not noted before."""
+        if event_id in self._event_ids:
+            return False
+        self._event_ids[event_id] = None
+        if len(self._event_ids) > _MAX_REMEMBERED_EVENTS:
+            self._event_ids.popitem(last=False)
+        return True
