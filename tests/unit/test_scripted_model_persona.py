@@ -99,6 +99,7 @@ def test_a_statement_is_found_and_known_again(message: str, fact: str) -> None:
         ),
         ("I live in Berlin and work as a baker", ["Lives in Berlin", "Works as a baker"]),
         ("I live in Berlin, what is the weather like?", ["Lives in Berlin"]),
+        ("I love hiking. I like hiking!", ["Loves hiking"]),
         ("I like tea, but I hate coffee", ["Likes tea", "Hates coffee"]),
         ("> I live in Rome\nI live in Berlin", ["Lives in Berlin"]),
         ("```\nI live in Rome\n```\nI live in Berlin", ["Lives in Berlin"]),
@@ -312,7 +313,7 @@ def test_answers(question: str, answer: str) -> None:
 
 def test_all_that_is_known_is_listed() -> None:
     answer = said("What do you know about me?")
-    assert "- you live in Hamburg\n" in answer
+    assert answer.endswith("- you live in Hamburg")
     assert "- you work as a mechanical engineer\n" in answer
     assert "Berlin" not in answer
     assert "Nothing yet" in said("What do you know about me?", memories=[])
