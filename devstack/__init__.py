@@ -1,0 +1,1 @@
+"""A real Matrix world on one machine, for the demo, the tests and the benchmarks."""
