@@ -40,7 +40,8 @@ def make_venv() -> None:
     except (ImportError, subprocess.CalledProcessError):
         shutil.rmtree(str(VENV), ignore_errors=True)
         raise BootstrapError(
-            "this Python cannot make virtual environments; on Debian and Ubuntu install python3-venv"
+            "this Python cannot make virtual environments; on Debian and Ubuntu "
+            "install python3-venv"
         ) from None
 
 

@@ -99,7 +99,8 @@ def quote(speaker: str, text: str) -> None:
     """Print what somebody said."""
     margin, further = f"{speaker:>8} | ", " " * 8 + " | "
     for line in text.splitlines():
-        say(textwrap.fill(line, WIDTH, initial_indent=margin, subsequent_indent=further) or margin)
+        filled = textwrap.fill(line, WIDTH, initial_indent=margin, subsequent_indent=further)
+        say(filled or margin.rstrip())
         margin = further
 
 

@@ -63,7 +63,7 @@ def model_error(error: ModelError) -> Text:
     return Text(_model_error(error))
 
 
-def _model_error(error: ModelError) -> str:  # noqa: PLR0911, C901 - a table of sentences
+def _model_error(error: ModelError) -> str:  # noqa: PLR0911, PLR0912, C901 - a table
     match error:
         case NoModelError(setting=setting):
             return f"No model is configured: the setting {setting} must name one."

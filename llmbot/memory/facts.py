@@ -30,7 +30,7 @@ class Refusal(enum.Enum):
 
     EMPTY = "it is empty"
     TOO_LONG = f"it is longer than {MAX_FACT_LENGTH} characters"
-    SECRET = "it looks like a password, key or token"  # noqa: S105
+    SECRET = "it looks like a password, key or token"
 
 
 def one_line(text: str) -> str:
@@ -96,14 +96,14 @@ _KNOWN_SECRET_FORMS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-_PASSWORD_WORD = (  # noqa: S105
+_PASSWORD_WORD = (
     # Not inside another word ("opinion" holds "pin"); CJK has no borders to look at.
     r"(?:(?<![^\W\d_])(?:pass\s?(?:word|wort|phrase|code)|passwd|pwd|kennwort|pin|token|"
     r"(?:client|app)\s?secret|secret\s?key|api[\s_-]?key|mot\s+de\s+passe|contraseña|clave|senha|"
     r"parola|wachtwoord|lösenord|hasło|пароль)s?(?![^\W\d_])|密码|密碼|パスワード|비밀번호)"
 )
 _PASSWORD_GIVEN = re.compile(
-    # Such as: the password for the router is hunter2; PIN: 1234; token=abc  # noqa: ERA001
+    # Such as: the password for the router is hunter2; PIN: 1234; token=abc
     _PASSWORD_WORD
     + r"[^.!?\n]{0,40}?(?:\s(?:is|was|ist|lautet|est|es|é|è)\s|\s?[:=：]\s?|是|は|는|은)"  # noqa: RUF001
     r"\s*[\"'`]?(?P<value>[^\s\"'`]{3,})",

@@ -8,7 +8,6 @@ import itertools
 import json
 import logging
 from collections.abc import AsyncIterator
-from typing import Any
 
 import aiohttp
 import asyncpg
