@@ -15,7 +15,10 @@ MAX_FACT_LENGTH = 500
 """Characters that a stored fact may have (M14)."""
 
 _QUOTE_MARKS = str.maketrans(
-    {**dict.fromkeys("‘’‚‛′`´ʼ＇", "'"), **dict.fromkeys("“”„‟″«»＂", '"')}  # noqa: RUF001
+    {
+        **dict.fromkeys("‘’‚‛‹›′`´ʼ＇❛❜", "'"),  # noqa: RUF001
+        **dict.fromkeys("“”„‟«»″＂❝❞〝〞〟「」『』｢｣", '"'),  # noqa: RUF001
+    }
 )
 _ENDING_PUNCTUATION = " .!。！…"  # noqa: RUF001
 
@@ -50,13 +53,19 @@ def one_line(text: str) -> str:
 def folded(text: str) -> str:
     """Return `text` without the differences that no reader means (M6, M7).
 
-    Compatibility forms (NFKC), case, quotation marks, white space and invisible formatting
-    characters are folded.
+    Compatibility forms (NFKC), case, quotation marks, white space and what only formats
+    (invisible characters, variants of emoji) are folded.
     """
-    text = unicodedata.normalize("NFKC", one_line(text)).casefold()
+    # Before the normalisation, which would take some quotation marks apart.
+    text = "".join(char for char in one_line(text).translate(_QUOTE_MARKS) if _is_read(char))
+    text = unicodedata.normalize("NFKC", text).casefold()
     # Casefolding can undo the normalisation: once more makes folding stable.
-    text = unicodedata.normalize("NFKC", text).translate(_QUOTE_MARKS)
-    return one_line("".join(char for char in text if unicodedata.category(char) != "Cf"))
+    return one_line(unicodedata.normalize("NFKC", text).translate(_QUOTE_MARKS))
+
+
+def _is_read(character: str) -> bool:
+    is_variation_selector = "\ufe00" <= character <= "\ufe0f"
+    return not is_variation_selector and unicodedata.category(character) != "Cf"
 
 
 def fact_key(fact: str) -> str:
@@ -83,74 +92,131 @@ def refusal(fact: str) -> Refusal | None:
 
 _KNOWN_SECRET_FORMS = re.compile(
     r"""
-      -----BEGIN\ [A-Z ]+-----                            # PEM blocks
-    | \b(?:sk|pk|rk|gsk|xai|tskey|hf|r8|key|pplx|nvapi)[-_][\w-]{12,}  # model providers and others
-    | \bAIza[\w-]{20,}                                    # Google
-    | \b(?:AKIA|ASIA)[A-Z0-9]{12,}                        # AWS
-    | \b(?:gh[oprsu]|github_pat|glpat|xox[a-z])[-_]\w[\w-]{10,}         # GitHub, GitLab, Slack
-    | \b(?:syt|mas|mct|mat)_\w{8,}                        # Matrix access tokens
-    | \beyJ[\w-]{8,}\.[\w-]{8,}                           # JSON web tokens
-    | \bbearer\s+[\w.~+/-]{12,}                           # Authorization headers
-    | \w+://[^\s/:@]+:[^\s/@]+@                           # a password inside an address
+      -----BEGIN\ [A-Z0-9 ]+-----                          # PEM blocks
+    | \b(?:sk|gsk|xai|tskey|pplx|nvapi)[-_][\w-]{12,}      # model providers and others
+    | \b(?:pk|rk|hf|r8|fw|key|secret|npm|pypi|dckr_pat|lin_api|ntn|shpat|whsec|dop_v1)
+      [-_](?=\D*\d)[\w-]{12,}                              # the same, also beginnings of words
+    | \b(?:AIza|ya29\.|GOCSPX-|hvs\.|SG\.)[\w-]{16,}       # Google, Vault, SendGrid
+    | \b(?-i:AKIA|ASIA)(?-i:[A-Z0-9]{12,})                 # AWS
+    | \b(?:gh[oprsu]|github_pat|glpat|xox[a-z]|xapp)[-_]\w[\w-]{10,}    # GitHub, GitLab, Slack
+    | hooks\.slack\.com/services/\S+ | discord(?:app)?\.com/api/webhooks/\S+
+    | \b\d{8,10}:[\w-]{30,}                                # Telegram bots
+    | \b(?:syt|syr|syl)_\w{8,}                             # Matrix access tokens: Synapse,
+    | \b(?:mas|mat|mar|mct|mcr)_(?=\D*\d)\w{12,}           # Matrix Authentication Service,
+    | \bEs[A-Z0-9]{2}(?:\ [A-Z0-9]{4}){11}                 # recovery key of encrypted messages
+    | \beyJ[\w-]{8,}\.[\w-]{8,}                            # JSON web tokens
+    | \bauthorization\s?:\s?\S+                            # HTTP headers
+    | \bbearer\s(?=\S*\d)[\w.~+/-]{12,}
+    | \b\w+://[^\s/:@]*:[^\s/@]+@                          # a password inside an address
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 
-_PASSWORD_WORD = (
-    # Not inside another word ("opinion" holds "pin"); CJK has no borders to look at.
-    r"(?:(?<![^\W\d_])(?:pass\s?(?:word|wort|phrase|code)|passwd|pwd|kennwort|pin|token|"
-    r"(?:client|app)\s?secret|secret\s?key|api[\s_-]?key|mot\s+de\s+passe|contraseña|clave|senha|"
-    r"parola|wachtwoord|lösenord|hasło|пароль)s?(?![^\W\d_])|密码|密碼|パスワード|비밀번호)"
+
+def _any_word_of(words: str) -> str:
+    """Return a pattern for one of the words; not inside another: "opinion" holds "pin"."""
+    return rf"(?<![^\W_])(?:{words})(?![^\W\d_])"
+
+
+# What is called so is a secret, whatever it looks like; languages without spaces apart.
+_PASSWORD_WORD = (  # noqa: S105
+    "(?:"
+    + _any_word_of(
+        r"pass[\s-]?(?:word|phrase|code)s?|passwd|pwd|"
+        r"(?:api|secret|private|access|recovery|encryption)[\s_-]?keys?|"
+        r"(?:api|access|auth|session|bot)[\s_-]?tokens?|(?:client|app)[\s_-]?secrets?|"
+        r"(?:seed|recovery)\sphrase|passw[oö]rt\w{0,3}|kennw[oö]rt\w{0,3}|mots?\sde\spasse|"
+        r"contraseñas?|senhas?|palavras?-passe|wachtwoord(?:en)?|hasł\w{1,3}|парол\w{1,3}|"
+        r"lösenord\w*|passord\w*|adgangskode\w*|salasana\w*|heslo|şifre\w*|mật\skhẩu|kata\ssandi|"
+        r"סיסמה|كلمة\s(?:المرور|السر)"
+    )
+    + r"|密码|密碼|口令|密钥|パスワード|暗証番号|비밀번호|패스워드|암호|รหัสผ่าน|पासवर्ड)"
+    r"(?![\s-]?(?:manager|generator|vault|reset|polic)|管理|マネージャ|\s?관리)"
 )
+# What is called so is one if it holds a digit: a token may as well be a coin, a pin a needle.
+_CODE_WORD = (
+    "(?:"
+    + _any_word_of(
+        r"pass|pw|pin|pin[\s-]?code|token|secret|clave|parola|geheimzahl|zugangscode|codice|"
+        r"(?:access|alarm|door|entry|gate|safe|security|unlock)\scode"
+    )
+    + r"|令牌|トークン|토큰)"
+)
+
+_IS = (
+    r"(?:\s(?:is|are|was|=|ist|sind|lautet|heißt|est|es|é|è|to|är|это|[—–-])\s"
+    r"|\s?[:=]\s?|是|为|は|が|[는은가이]\s)"
+)
+_FILLER = r"(?:[^.!?]|\.(?=\w)){0,50}?"
+_VALUE = r"[\"'`“„«]?(?P<value>[^\s\"'`”“»]{3,})"
 _PASSWORD_GIVEN = re.compile(
-    # Such as: the password for the router is hunter2; PIN: 1234; token=abc
-    _PASSWORD_WORD
-    + r"[^.!?\n]{0,40}?(?:\s(?:is|was|ist|lautet|est|es|é|è)\s|\s?[:=：]\s?|是|は|는|은)"  # noqa: RUF001
-    r"\s*[\"'`]?(?P<value>[^\s\"'`]{3,})",
+    # Such as: the password for the router is hunter2; password = swordfish  # noqa: ERA001
+    f"{_PASSWORD_WORD}{_FILLER}{_IS}\\s?{_VALUE}",
+    re.IGNORECASE,
+)
+_CODE_GIVEN = re.compile(
+    # Such as: his PIN for the safe is 1234; PIN 1234; token=abc  # noqa: ERA001
+    rf"{_CODE_WORD}(?:{_FILLER}{_IS}|\s?)\s?(?=\S*\d)\S{{3,}}"
+    rf"|{_CODE_WORD}=\S{{3,}}|{_PASSWORD_WORD}\s?(?=\S*\d)\S{{4,}}",
     re.IGNORECASE,
 )
 _PASSWORD_WORD_ANYWHERE = re.compile(_PASSWORD_WORD, re.IGNORECASE)
-_LONG_TOKEN = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+_QUOTED_WORD = re.compile(r"(?<!\w)[\"'`“„«‘][^\s\"'`“”„«»‘’]{4,}[\"'`“”»’]")  # noqa: RUF001
 _WORD_LIKE_VALUES = frozenset(
     (
         "a an the not very too never always on in at for of to by with stored kept managed strong "
         "weak lost forgotten unknown important hard easy his her their my your something secure "
-        "safe"
+        "safe long short and but or log"
     ).split()
 )
+_LONG_TOKEN = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 
 
 def looks_secret(text: str) -> bool:
     """Say whether `text` holds an API key, a token, a PEM block or a password (M14)."""
-    if _KNOWN_SECRET_FORMS.search(text):
+    text = " ".join(unicodedata.normalize("NFKC", text).split())
+    return (
+        _KNOWN_SECRET_FORMS.search(text) is not None
+        or _gives_password(text)
+        or any(_is_random(token) for token in _LONG_TOKEN.findall(text))
+    )
+
+
+def _gives_password(text: str) -> bool:
+    """Say whether `text` calls something a password and seems to say which."""
+    if _CODE_GIVEN.search(text):
         return True
+    if not _PASSWORD_WORD_ANYWHERE.search(text):
+        return False
     given = _PASSWORD_GIVEN.search(text)
-    if given and given["value"].casefold().strip(".,;") not in _WORD_LIKE_VALUES:
-        return True
-    if _PASSWORD_WORD_ANYWHERE.search(text) and any(
-        _mixes_letters_and_digits(word) and not _PASSWORD_WORD_ANYWHERE.search(word)
-        for word in text.split()
-    ):
-        return True
-    return any(_is_random(match) for match in _LONG_TOKEN.findall(text))
+    return (
+        (given is not None and given["value"].casefold().strip(".,;") not in _WORD_LIKE_VALUES)
+        or _QUOTED_WORD.search(text) is not None
+        or any(_mixes_letters_and_digits(word) for word in text.split())
+    )
 
 
 def _mixes_letters_and_digits(word: str) -> bool:
-    return (
-        len(word) >= 5
-        and any(character.isdigit() for character in word)
-        and any(character.isalpha() for character in word)
-    )
+    letters = sum(character.isascii() and character.isalpha() for character in word)
+    digits = sum(map(str.isdigit, word))
+    return letters > 0 and digits > 0 and letters + digits >= 5
 
 
 def _is_random(token: str) -> bool:
-    """Say whether a long run without spaces looks generated rather than spoken."""
-    kinds = (str.islower, str.isupper, str.isdigit)
-    alternations = sum(
-        any(kind(left) and not kind(right) for kind in kinds)
+    """Say whether a long run without spaces looks generated: it changes often between kinds.
+
+    In words and names the only frequent change is from a capital to small letters.
+    """
+    changes = sum(
+        left.isalnum() and right.isalnum() and _kind(left) != _kind(right)
         for left, right in itertools.pairwise(token)
+        if not (left.isupper() and right.islower())
     )
-    return any(map(str.isdigit, token)) and alternations * 4 >= len(token)
+    return any(map(str.isdigit, token)) and changes * 5 >= len(token)
+
+
+def _kind(character: str) -> str:
+    return "digit" if character.isdigit() else "capital" if character.isupper() else "small"
 
 
 # --- evidence ----------------------------------------------------------------------------------
@@ -158,7 +224,8 @@ def _is_random(token: str) -> bool:
 
 def own_words(message: str) -> str:
     """Return the part of a message that its sender wrote: all but quoted lines (M6)."""
-    return "\n".join(line for line in message.splitlines() if not line.lstrip().startswith(">"))
+    # Only "\n" ends a quotation: what else looks like a line's end may have been quoted with it.
+    return "\n".join(line for line in message.split("\n") if not line.lstrip().startswith(">"))
 
 
 def is_evidence(quote: str, words: str) -> bool:
@@ -192,9 +259,15 @@ def _is_word_border(text: str, position: int) -> bool:
     if position in {0, len(text)}:
         return True
     left, right = text[position - 1], text[position]
+    if unicodedata.category(right).startswith("M"):
+        return False  # vowel signs and accents belong to the letter before them
     if _is_spaceless(left) or _is_spaceless(right):
         return True
-    return not (left.isalnum() and right.isalnum())
+    return not (_is_in_word(left) and right.isalnum())
+
+
+def _is_in_word(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
 def _is_spaceless(character: str) -> bool:
