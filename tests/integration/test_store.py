@@ -185,7 +185,7 @@ class TestReinforcement:
         await told("Lives in Berlin", event_id="$one")
         assert await memories(store) == []
 
-    async def test_gap_mentions_closer_than_the_gap_count_once(
+    async def test_m8_mentions_closer_than_the_gap_count_once(
         self, told: Told, clock: Clock, committed: asyncpg.Connection
     ) -> None:
         settings = changed(mention_gap_minutes=10, promotion_threshold=9)
@@ -372,7 +372,7 @@ class TestExplicitSave:
 
 
 class TestUsersOwnChanges:
-    async def test_delete_takes_only_ones_own(self, store: MemoryStore) -> None:
+    async def test_m18_delete_takes_only_ones_own(self, store: MemoryStore) -> None:
         await store.save(ADA, ROOM, "a b")
         await store.save(BOB, ROOM, "a b")
         (ada,) = await store.memories(ADA)
@@ -451,6 +451,10 @@ class TestUsersOwnChanges:
         ]
         assert {total for _, total in pages} == {5}
 
+    async def test_m18_pages_hold_ones_own_memories_only(self, store: MemoryStore) -> None:
+        await store.save(BOB, ROOM, "a b")
+        assert await store.page(ADA, 1, 10) == ([], 0)
+
 
 class TestShown:
     async def test_m5_known_memories_and_open_candidates_of_the_user_alone(
@@ -516,6 +520,10 @@ class TestCleanup:
         assert list(reversed(await store.memories(ADA))) == before
         assert await store.undo_cleanup(ADA) == 0
         assert list(reversed(await store.memories(ADA))) == before
+        # What is deleted after an undo stays deleted.
+        await store.delete(ADA, [b.id])
+        assert await store.undo_cleanup(ADA) == 0
+        assert b not in await store.memories(ADA)
 
     async def test_m12_a_cleanup_that_changes_nothing_keeps_the_undo(
         self, store: MemoryStore, clock: Clock
