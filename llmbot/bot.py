@@ -22,6 +22,7 @@ from .memory.store import MemoryStore
 from .memory_commands import MemoryCommands
 from .models import ModelClient, ModelError
 from .replies import rendered, reply, typing
+from .reporting import FailureLog
 from .room import Rooms
 from .tasks import RunningTasks
 
@@ -36,6 +37,7 @@ class LLMBot(Plugin):
     ask_limit: RateLimit
     seen_events: SeenEvents
     turns: RunningTasks
+    failures: FailureLog
 
     @classmethod
     def get_config_class(cls) -> type[Config]:
@@ -56,6 +58,7 @@ class LLMBot(Plugin):
         self.ask_limit = RateLimit()
         self.seen_events = SeenEvents()
         self.turns = RunningTasks()
+        self.failures = FailureLog(self.log)
         self.pipeline = MemoryPipeline(store, models, rooms.memory_enabled, self.log)
         self.memory_commands = MemoryCommands(store, self.pipeline, self.ask_limit)
         self.assistant = Assistant(models, store, self.pipeline, Conversations(), self.log)
@@ -123,9 +126,15 @@ class LLMBot(Plugin):
                 answer = await self.assistant.answer(turn, settings)
                 await reply(evt, rendered(answer))
         except ModelError as error:
-            self.log.warning("No answer: %s", error)
+            self._log_no_answer(error)
             await reply(evt, texts.model_error(error))
             return
         self.assistant.remember_exchange(turn, answer, settings)
-        # M1: after the answer was sent.
-        self.pipeline.start_pass(Exchange(mention, turn.words, answer), settings)
+        # M1: after the answer was sent; with the settings as they are now.
+        self.pipeline.start_pass(Exchange(mention, turn.words, answer), self.config.settings)
+
+    def _log_no_answer(self, error: ModelError) -> None:
+        if error.is_set_up_wrong:
+            self.failures.report(f"No answer: {error}")
+        else:
+            self.log.log(error.log_level, "No answer: %s", error)

@@ -21,6 +21,7 @@ from ..prompts import (
     extraction_messages,
     not_saved,
 )
+from ..reporting import FailureLog
 from ..tasks import RunningTasks
 from .cleanup import RejectedCleanupError, parse_cleanup
 from .extraction import parse_extraction
@@ -61,7 +62,7 @@ class MemoryPipeline:
         self._room_switch = room_switch
         self._log = log
         self._running = RunningTasks()
-        self._reported: set[str] = set()
+        self._failures = FailureLog(log)
         self._being_cleaned: set[str] = set()
 
     # --- passes --------------------------------------------------------------------------------
@@ -91,7 +92,8 @@ class MemoryPipeline:
                 await self._periodic_cleanup(mention.user_id, settings)
         # Whatever fails here must stay invisible to users.
         except Exception as error:  # noqa: BLE001
-            self._report_once("Memory pass", error, unforeseen=True)
+            cause = f"Memory pass failed, nothing was stored: {type(error).__name__}"
+            self._failures.report(cause, logging.ERROR, error)
 
     async def _extract(self, view: PassView, exchange: Exchange, settings: Settings) -> Proposals:
         """Return what the extractor found: nothing where it fails (M17)."""
@@ -111,27 +113,15 @@ class MemoryPipeline:
                 require_evidence=settings.memory_require_evidence,
             )
         except (ModelError, ShapeError) as error:
-            self._report_once("Memory extraction", error)
+            self._report("Memory extraction", error)
             return Proposals()
-        self._reported.clear()
         if extraction.dropped:
             self._log.debug("Memory extraction: dropped %s", dict(extraction.dropped))
         return extraction.proposals
 
-    def _report_once(self, what: str, error: Exception, *, unforeseen: bool = False) -> None:
-        """Log a failure unless the same cause was logged since the last success (M17)."""
-        cause = f"{what} failed: {type(error).__name__}"
-        if not unforeseen:
-            cause += f": {error}"
-        if cause in self._reported:
-            return
-        self._reported.add(cause)
-        self._log.log(
-            logging.ERROR if unforeseen else logging.WARNING,
-            "%s; nothing was stored. Further failures of this kind are not logged.",
-            cause,
-            exc_info=error if unforeseen else None,
-        )
+    def _report(self, what: str, error: Exception) -> None:
+        """Log why nothing was stored, once per cause (M17)."""
+        self._failures.report(f"{what} failed, nothing was stored: {error}")
 
     # --- cleanup (M12) -------------------------------------------------------------------------
 
@@ -173,7 +163,7 @@ class MemoryPipeline:
         except CleanupRunningError:
             pass
         except (ModelError, RejectedCleanupError) as error:
-            self._report_once("Memory cleanup", error)
+            self._report("Memory cleanup", error)
 
     # --- save_memory (M13) ---------------------------------------------------------------------
 

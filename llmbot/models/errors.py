@@ -6,13 +6,24 @@ log: it names the cause and holds neither an API key nor anybody's text.
 
 from __future__ import annotations
 
+import logging
+
 
 class ModelError(Exception):
-    """A model gave no usable answer."""
+    """A model gave no usable answer.
+
+    `log_level` is how much the operator needs to know of it; `is_set_up_wrong` tells that it
+    stays until somebody changes the set-up, so that one line in the log is enough.
+    """
+
+    log_level = logging.WARNING
+    is_set_up_wrong = False
 
 
 class NoModelError(ModelError):
     """No model is configured, or its name is not `provider/model`."""
+
+    is_set_up_wrong = True
 
     def __init__(self, setting: str) -> None:
         super().__init__(f"the setting {setting} does not name a model as provider/model")
@@ -22,6 +33,8 @@ class NoModelError(ModelError):
 class UnknownProviderError(ModelError):
     """The model's provider is not in the `providers` setting."""
 
+    is_set_up_wrong = True
+
     def __init__(self, provider: str) -> None:
         super().__init__(f"the provider {provider!r} is not in the setting providers")
         self.provider = provider
@@ -29,6 +42,8 @@ class UnknownProviderError(ModelError):
 
 class MissingKeyError(ModelError):
     """The environment variable with the provider's API key is not set."""
+
+    is_set_up_wrong = True
 
     def __init__(self, provider: str, variable: str) -> None:
         super().__init__(
@@ -85,12 +100,16 @@ class TimedOutError(ModelError):
 class ContentRefusedError(ModelError):
     """The model or its provider refuses the content."""
 
+    log_level = logging.INFO
+
     def __init__(self, provider: str) -> None:
         super().__init__(f"{provider!r} refuses the content")
 
 
 class EmptyAnswerError(ModelError):
     """The model answered without any text."""
+
+    log_level = logging.INFO
 
     def __init__(self, provider: str) -> None:
         super().__init__(f"{provider!r} sent an empty answer")
@@ -106,6 +125,8 @@ class BadAnswerError(ModelError):
 
 class ToolLoopError(ModelError):
     """The model kept calling tools and never answered (`maxToolSteps`)."""
+
+    log_level = logging.INFO
 
     def __init__(self, steps: int) -> None:
         super().__init__(f"the model still called tools after {steps} steps")

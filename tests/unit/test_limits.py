@@ -1,0 +1,99 @@
+"""Rate limits and the memory of seen events."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmbot import limits
+from llmbot.limits import RateLimit, SeenEvents, TooMany
+
+ADA = "@ada:example.org"
+BOB = "@bob:example.org"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def limit(clock: Clock) -> RateLimit:
+    return RateLimit(clock)
+
+
+def test_so_many_in_a_window_and_then_when_to_come_back(limit: RateLimit, clock: Clock) -> None:
+    for _ in range(3):
+        assert limit.take(ADA, 3, 60) is None
+        clock.now += 10
+    assert limit.take(ADA, 3, 60) == TooMany(30, told_before=False)
+    clock.now += 29.9
+    refused = limit.take(ADA, 3, 60)
+    assert refused is not None
+    assert refused.told_before
+    clock.now += 0.1
+    assert limit.take(ADA, 3, 60) is None
+
+
+def test_the_window_slides(limit: RateLimit, clock: Clock) -> None:
+    allowed = []
+    for second in range(0, 120, 5):
+        clock.now = 1000.0 + second
+        if limit.take(ADA, 2, 30) is None:
+            allowed.append(second)
+    assert allowed == [0, 5, 30, 35, 60, 65, 90, 95]
+
+
+def test_users_have_their_own_window(limit: RateLimit) -> None:
+    assert limit.take(ADA, 1, 60) is None
+    assert limit.take(ADA, 1, 60) is not None
+    assert limit.take(BOB, 1, 60) is None
+
+
+def test_zero_is_unlimited(limit: RateLimit) -> None:
+    assert all(limit.take(ADA, 0, 60) is None for _ in range(1000))
+
+
+def test_a_lower_count_takes_effect_at_once(limit: RateLimit, clock: Clock) -> None:
+    for _ in range(5):
+        assert limit.take(ADA, 5, 60) is None
+        clock.now += 1
+    # The last of the five has to leave before one more fits in.
+    assert limit.take(ADA, 1, 60) == TooMany(59, told_before=False)
+
+
+def test_told_again_in_a_later_window(limit: RateLimit, clock: Clock) -> None:
+    told = []
+    for second in range(0, 100, 2):
+        clock.now = 1000.0 + second
+        refused = limit.take(ADA, 1, 30)
+        if refused and not refused.told_before:
+            told.append(second)
+    assert told == [2, 32, 62, 92]
+
+
+def test_silent_users_are_forgotten(limit: RateLimit, clock: Clock) -> None:
+    for number in range(100):
+        limit.take(f"@user{number}:example.org", 3, 60)
+    clock.now += 121
+    limit.take(ADA, 3, 60)
+    assert list(limit._windows) == [ADA]
+
+
+def test_an_event_is_new_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_MAX_REMEMBERED_EVENTS", 3)
+    seen = SeenEvents()
+    assert seen.is_new("$a")
+    assert not seen.is_new("$a")
+    for event_id in ("$b", "$c"):
+        assert seen.is_new(event_id)
+    assert not seen.is_new("$a")
+    assert seen.is_new("$d")
+    assert seen.is_new("$a"), "the oldest made room"
