@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from typing import NamedTuple
 
 from .config import Settings
 from .conversation import ConversationKey, Conversations, Exchanged, as_messages
@@ -16,6 +17,7 @@ from .prompts import (
     NOT_SAVED_FAILED,
     SAVE_MEMORY,
     SAVE_MEMORY_TOOL,
+    Surroundings,
     assistant_messages,
     unknown_tool,
 )
@@ -23,8 +25,9 @@ from .prompts import (
 
 @dataclasses.dataclass(frozen=True)
 class Turn:
-    """What somebody asks, where, and in which message."""
+    """What somebody asks, where, and in which message; `is_code` tells `!code` from `!ask`."""
 
+    is_code: bool
     mention: Mention
     thread_id: str | None
     prompt: str
@@ -38,6 +41,22 @@ class Turn:
     def words(self) -> str:
         """The asker's own words, without what they quote."""
         return own_words(self.prompt)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """A model's answer; it may be cut off at the longest that the model can write."""
+
+    text: str
+    is_cut_off: bool
+
+
+class _Role(NamedTuple):
+    """Which model answers, by which setting, and what it is told."""
+
+    model: str
+    setting: str
+    system_prompt: str
 
 
 class Assistant:
@@ -57,24 +76,27 @@ class Assistant:
         self._conversations = conversations
         self._log = log
 
-    async def answer(self, turn: Turn, settings: Settings) -> str:
+    async def answer(self, turn: Turn, surroundings: Surroundings, settings: Settings) -> Answer:
         """Return the model's answer, never empty.
 
         Raises:
             ModelError: there is no answer; the error says why.
         """
-        exchanges = self._conversations.so_far(
-            turn.conversation, settings.context_max_messages, settings.context_timeout_minutes
-        )
+        exchanges = self._conversations.so_far(turn.conversation, settings.context)
         # M15: the asker's memories and nobody else's.
         memories = await self._store.memories(turn.mention.user_id)
+        role = _role(settings, is_code=turn.is_code)
         messages = assistant_messages(
-            settings.assistant_system_prompt, memories, as_messages(exchanges), turn.prompt
+            role.system_prompt, memories, surroundings, as_messages(exchanges), turn.prompt
         )
         own_messages = [turn.words, *(exchanged.words for exchanged in exchanges)]
         for _ in range(settings.max_tool_steps + 1):
             completion = await self._models.complete(
-                settings.assistant_model, messages, settings.client, tools=[SAVE_MEMORY_TOOL]
+                role.model,
+                messages,
+                settings.client,
+                setting=role.setting,
+                tools=[SAVE_MEMORY_TOOL],
             )
             if not completion.tool_calls:
                 break
@@ -85,16 +107,13 @@ class Assistant:
         else:
             raise ToolLoopError(settings.max_tool_steps)
         if not completion.text:
-            raise EmptyAnswerError(settings.assistant_model.partition("/")[0])
-        return completion.text
+            raise EmptyAnswerError(role.model.partition("/")[0])
+        return Answer(completion.text, is_cut_off=completion.finish_reason == "length")
 
-    def remember_exchange(self, turn: Turn, answer: str, settings: Settings) -> None:
+    def remember_exchange(self, turn: Turn, answer: Answer, settings: Settings) -> None:
         """Make an answered turn part of the conversation."""
-        self._conversations.add(
-            turn.conversation,
-            Exchanged(turn.prompt, turn.words, answer),
-            settings.context_max_messages,
-        )
+        exchanged = Exchanged(turn.mention.event_id, turn.prompt, turn.words, answer.text)
+        self._conversations.add(turn.conversation, exchanged, settings.context)
 
     async def _call_tool(
         self, call: ToolCall, turn: Turn, own_messages: list[str], settings: Settings
@@ -107,3 +126,9 @@ class Assistant:
         except Exception:  # noqa: BLE001
             self._log.exception("save_memory failed")
             return NOT_SAVED_FAILED
+
+
+def _role(settings: Settings, *, is_code: bool) -> _Role:
+    if is_code:
+        return _Role(settings.code_model, settings.code_model_setting, settings.code_system_prompt)
+    return _Role(settings.assistant_model, "assistantModel", settings.assistant_system_prompt)

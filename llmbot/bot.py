@@ -11,10 +11,12 @@ from mautrix.util.async_db import UpgradeTable
 
 from . import texts
 from .addressing import Command, Message, Request, addressed
-from .assistant import Assistant, Turn
+from .assistant import Answer, Assistant, Turn
+from .code_files import code_files
 from .config import Config, Settings
 from .conversation import Conversations
-from .limits import RateLimit, SeenEvents
+from .files import send_file
+from .limits import Limits, Refusal, SeenEvents
 from .memory.migrations import upgrade_table
 from .memory.pipeline import Exchange, MemoryPipeline
 from .memory.rules import Mention
@@ -24,6 +26,7 @@ from .models import ModelClient, ModelError
 from .replies import rendered, reply, typing
 from .reporting import FailureLog
 from .room import Rooms
+from .surroundings import SurroundingsReader
 from .tasks import RunningTasks
 
 
@@ -34,7 +37,8 @@ class LLMBot(Plugin):
     assistant: Assistant
     pipeline: MemoryPipeline
     memory_commands: MemoryCommands
-    ask_limit: RateLimit
+    limits: Limits
+    surroundings: SurroundingsReader
     seen_events: SeenEvents
     turns: RunningTasks
     failures: FailureLog
@@ -55,12 +59,13 @@ class LLMBot(Plugin):
         models = ModelClient(self.http, self.log)
         rooms = Rooms(self.client, self.log)
         store = MemoryStore(self.database)
-        self.ask_limit = RateLimit()
+        self.limits = Limits()
+        self.surroundings = SurroundingsReader(self.client)
         self.seen_events = SeenEvents()
         self.turns = RunningTasks()
         self.failures = FailureLog(self.log)
         self.pipeline = MemoryPipeline(store, models, rooms.memory_enabled, self.log)
-        self.memory_commands = MemoryCommands(store, self.pipeline, self.ask_limit)
+        self.memory_commands = MemoryCommands(store, self.pipeline, self.limits)
         self.assistant = Assistant(models, store, self.pipeline, Conversations(), self.log)
 
     async def stop(self) -> None:
@@ -97,41 +102,53 @@ class LLMBot(Plugin):
                 await reply(evt, texts.internal_error(error_id))
 
     async def _answer(self, evt: MessageEvent, request: Request, settings: Settings) -> None:
-        if request.command is Command.ASK:
-            await self._ask(evt, request, settings)
-            return
-        async with typing(self.client, evt.room_id):
-            text = await self.memory_commands.run(evt.sender, request.text, settings)
-            if text is not None:
-                await reply(evt, text)
+        match request.command:
+            case Command.ASK:
+                await self._turn(evt, request.text, settings, is_code=False)
+            case Command.MEMORIES:
+                await self._memories(evt, request.text, settings)
 
-    async def _ask(self, evt: MessageEvent, request: Request, settings: Settings) -> None:
-        if not request.text:
-            await reply(evt, texts.ASK_USAGE)
-            return
-        if len(request.text) > settings.max_prompt_length:
-            await reply(evt, texts.prompt_too_long(len(request.text), settings.max_prompt_length))
-            return
-        too_many = self.ask_limit.take(
-            evt.sender, settings.ask_rate_limit_count, settings.ask_rate_limit_window
-        )
-        if too_many is not None:
-            if not too_many.told_before:
-                await reply(evt, texts.too_many(too_many.wait_seconds))
+    async def _memories(self, evt: MessageEvent, text: str, settings: Settings) -> None:
+        async with typing(self.client, evt.room_id):
+            answer = await self.memory_commands.run(evt.sender, text, settings)
+            if isinstance(answer, Refusal):
+                await self._refuse(evt, answer)
+            else:
+                await reply(evt, answer)
+
+    async def _turn(
+        self, evt: MessageEvent, prompt: str, settings: Settings, *, is_code: bool
+    ) -> None:
+        refusal = self.limits.refusal(evt.sender, prompt, settings, is_code=is_code)
+        if refusal is not None:
+            await self._refuse(evt, refusal)
             return
         mention = Mention(evt.sender, evt.room_id, evt.event_id)
-        turn = Turn(mention, evt.content.get_thread_parent(), request.text)
+        turn = Turn(is_code, mention, evt.content.get_thread_parent(), prompt)
         try:
             async with typing(self.client, evt.room_id):
-                answer = await self.assistant.answer(turn, settings)
-                await reply(evt, rendered(answer))
+                surroundings = await self.surroundings.read(evt)
+                answer = await self.assistant.answer(turn, surroundings, settings)
+                await self._send_answer(evt, answer, is_code=is_code)
         except ModelError as error:
             self._log_no_answer(error)
             await reply(evt, texts.model_error(error))
             return
         self.assistant.remember_exchange(turn, answer, settings)
         # M1: after the answer was sent; with the settings as they are now.
-        self.pipeline.start_pass(Exchange(mention, turn.words, answer), self.config.settings)
+        exchange = Exchange(mention, turn.words, answer.text)
+        self.pipeline.start_pass(exchange, self.config.settings)
+
+    async def _refuse(self, evt: MessageEvent, refusal: Refusal) -> None:
+        self.log.debug("Refused %s: %s", evt.event_id, refusal.text.plain)
+        if not refusal.is_silent:
+            await reply(evt, refusal.text)
+
+    async def _send_answer(self, evt: MessageEvent, answer: Answer, *, is_code: bool) -> None:
+        await reply(evt, rendered(answer.text + (texts.CUT_OFF if answer.is_cut_off else "")))
+        if is_code:
+            for file in code_files(answer.text):
+                await send_file(evt, file)
 
     def _log_no_answer(self, error: ModelError) -> None:
         if error.is_set_up_wrong:

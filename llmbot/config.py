@@ -9,21 +9,37 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import yarl
 from mautrix.util.config import BaseProxyConfig, ConfigUpdateHelper
 from ruamel.yaml.comments import Comment, CommentedBase
 
+from .conversation import ContextLimits
 from .memory.facts import looks_secret
 from .memory.rules import PassSettings
 from .models.client import ClientSettings, Provider
 
+_CONTEXT_PROMPTS = 4
+"""Characters of conversation that a model sees, in longest prompts."""
+
+
+_MAX_NUMBER = 1_000_000_000
+
 
 class InvalidValueError(Exception):
-    """A value cannot be used; the message is the rule that it breaks."""
+    """A value cannot be used; the message is the rule that it breaks.
+
+    Where only a part of the value breaks it, `part` says which (`.name` and so on) and `shown`
+    what the log may show of it.
+    """
+
+    def __init__(self, rule: str, part: str = "", shown: str | None = None) -> None:
+        super().__init__(rule)
+        self.part = part
+        self.shown = shown
 
 
 Check = Callable[[object], Any]
@@ -31,18 +47,24 @@ Check = Callable[[object], Any]
 
 def _integer(minimum: int) -> Check:
     def check(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-            raise InvalidValueError(f"must be a whole number, {minimum} or more")
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or not minimum <= value <= _MAX_NUMBER
+        ):
+            raise InvalidValueError(f"must be a whole number from {minimum} to {_MAX_NUMBER}")
         return value
 
     return check
 
 
 def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidValueError("must be a number of seconds above 0")
-    if not (math.isfinite(value) and value > 0):
-        raise InvalidValueError("must be a number of seconds above 0")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not 0 < value <= _MAX_NUMBER
+    ):
+        raise InvalidValueError(f"must be a number of seconds above 0, at most {_MAX_NUMBER}")
     return float(value)
 
 
@@ -62,27 +84,62 @@ def _model(value: object) -> str:
     value = "" if value is None else value
     if not isinstance(value, str) or not re.fullmatch(r"[^/\s]+/\S+|", value):
         raise InvalidValueError("must be a model as provider/model, or empty")
+    if looks_secret(value.partition("/")[0]):
+        raise InvalidValueError("must be a model as provider/model, not a key", shown=_HIDDEN)
     return value
 
 
 def _providers(value: object) -> dict[str, Provider]:
     if not isinstance(value, Mapping):
         raise InvalidValueError("must be a map from provider names to baseUrl and apiKeyEnv")
-    providers = {}
-    for name, entry in value.items():
-        if not isinstance(name, str) or "/" in name or not name.strip():
-            raise InvalidValueError(f"{name!r} is no provider name: text without /")
-        if not isinstance(entry, Mapping) or not set(entry) <= {"baseUrl", "apiKeyEnv"}:
-            raise InvalidValueError(f"{name} must have baseUrl and apiKeyEnv and nothing else")
-        base_url, variable = entry.get("baseUrl"), entry.get("apiKeyEnv") or ""
-        if not isinstance(base_url, str) or not re.match(r"https?://[^\s/]+", base_url):
-            raise InvalidValueError(f"{name}.baseUrl must be an address: https://… or http://…")
-        if not isinstance(variable, str) or not re.fullmatch(r"[A-Za-z_]\w*|", variable):
+    return {name: _provider(name, entry) for name, entry in value.items()}
+
+
+def _provider(name: object, entry: object) -> Provider:
+    if not isinstance(name, str) or not re.fullmatch(r"[^/\s]+", name) or looks_secret(name):
+        raise InvalidValueError(
+            "is no provider name: text without / and spaces", shown=_shown(name)
+        )
+    if not isinstance(entry, Mapping):
+        raise InvalidValueError(
+            "must be a map of baseUrl and apiKeyEnv", f".{name}", _shown(entry)
+        )
+    for key in entry:
+        if key not in {"baseUrl", "apiKeyEnv"}:
             raise InvalidValueError(
-                f"{name}.apiKeyEnv must be the name of an environment variable, or empty"
+                "is not known here, only baseUrl and apiKeyEnv are", f".{name}", _shown(key)
             )
-        providers[name] = Provider(base_url, variable)
-    return providers
+    base_url, variable = entry.get("baseUrl"), entry.get("apiKeyEnv") or ""
+    if not isinstance(base_url, str) or not _is_base_url(base_url):
+        raise InvalidValueError(
+            "must be an address, https://… or http://…, without user name and query",
+            f".{name}.baseUrl",
+            _shown(base_url),
+        )
+    if not isinstance(variable, str) or not _is_variable(variable):
+        # Not shown, since it may be the key itself.
+        raise InvalidValueError(
+            "must be the name of an environment variable, not the key itself, or empty",
+            f".{name}.apiKeyEnv",
+            _HIDDEN,
+        )
+    return Provider(base_url, variable)
+
+
+def _is_base_url(text: str) -> bool:
+    try:
+        url = yarl.URL(text)
+    except ValueError:
+        return False
+    is_http = url.scheme in {"http", "https"} and url.host is not None
+    return is_http and url.user is None and not re.search(r"[\s?#]", text)
+
+
+def _is_variable(text: str) -> bool:
+    if not re.fullmatch(r"[A-Za-z_]\w*|", text, re.ASCII):
+        return False
+    # Keys of some providers have the form of a name; no name of a variable mixes letters so.
+    return text.isupper() or not looks_secret(text)
 
 
 def _setting(key: str, check: Check) -> Any:  # noqa: ANN401
@@ -98,7 +155,9 @@ class Settings:
 
     assistant_model: str = _setting("assistantModel", _model)
     own_memory_model: str = _setting("memoryModel", _model)
+    own_code_model: str = _setting("codeModel", _model)
     assistant_system_prompt: str = _setting("assistantSystemPrompt", _text)
+    code_system_prompt: str = _setting("codeSystemPrompt", _text)
     providers: Mapping[str, Provider] = _setting("providers", _providers)
     timeout: float = _setting("timeout", _seconds)
     max_concurrent_calls: int = _setting("maxConcurrentCalls", _integer(1))
@@ -114,6 +173,8 @@ class Settings:
     max_prompt_length: int = _setting("maxPromptLength", _integer(1))
     ask_rate_limit_count: int = _setting("askRateLimitCount", _integer(0))
     ask_rate_limit_window: float = _setting("askRateLimitWindow", _seconds)
+    code_rate_limit_count: int = _setting("codeRateLimitCount", _integer(0))
+    code_rate_limit_window: float = _setting("codeRateLimitWindow", _seconds)
 
     @property
     def memory_model(self) -> str:
@@ -124,6 +185,25 @@ class Settings:
     def memory_model_setting(self) -> str:
         """The setting that `memory_model` comes from."""
         return "memoryModel" if self.own_memory_model else "assistantModel"
+
+    @property
+    def code_model(self) -> str:
+        """The model for `!code`."""
+        return self.own_code_model or self.assistant_model
+
+    @property
+    def code_model_setting(self) -> str:
+        """The setting that `code_model` comes from."""
+        return "codeModel" if self.own_code_model else "assistantModel"
+
+    @property
+    def context(self) -> ContextLimits:
+        """How much of a conversation a model sees."""
+        return ContextLimits(
+            max_messages=self.context_max_messages,
+            max_characters=self.max_prompt_length * _CONTEXT_PROMPTS,
+            timeout_minutes=self.context_timeout_minutes,
+        )
 
     @property
     def client(self) -> ClientSettings:
@@ -159,11 +239,12 @@ class Config(BaseProxyConfig):
         Comments come from the base config. Keys that llmbot does not know stay, so that a
         mistyped key can still be seen and corrected.
         """
-        for key in helper.source._data:  # noqa: SLF001
-            value = helper.source.get(key, None, allow_recursion=False)
-            if isinstance(value, CommentedBase):
-                # Comments inside a value belong to the base config's next key.
-                setattr(value, Comment.attrib, Comment())
+        if not isinstance(helper.source._data, Mapping):  # noqa: SLF001
+            raise InvalidValueError("the text must be a map of settings")
+        for key, value in helper.source._data.items():  # noqa: SLF001
+            _drop_comments(value)
+            for inner in value.values() if isinstance(value, Mapping) else ():
+                _drop_comments(inner)
             helper.base.set(key, value, allow_recursion=False)
 
     def reload(self, log: logging.Logger) -> None:
@@ -182,11 +263,9 @@ class Config(BaseProxyConfig):
             self.load_and_update()
         # Whatever YAML an admin wrote must not take the bot down.
         except Exception as error:  # noqa: BLE001
-            problem = " ".join(str(error).split())[:300]
             log.error(
-                "Config: not usable as YAML settings, all settings stay as they were: %s: %s",
-                type(error).__name__,
-                "(hidden: it may hold a secret)" if looks_secret(problem) else problem,
+                "Config: not usable as YAML settings, all settings stay as they were: %s",
+                _problem(error),
             )
             return
         changes = {}
@@ -196,17 +275,19 @@ class Config(BaseProxyConfig):
                 changes[name] = check(value)
             except InvalidValueError as rule:
                 log.error(
-                    "Config: %s: %s %s; the last good value stays in force",
+                    "Config: %s%s: %s %s; the last good value stays in force",
                     key,
-                    _shown(value),
+                    rule.part,
+                    _shown(value) if rule.shown is None else rule.shown,
                     rule,
                 )
         for key in self._data:
             if key not in _KEYS:
-                log.warning("Config: %s is not a setting of llmbot; it has no effect", key)
+                log.warning("Config: %s is not a setting of llmbot; it has no effect", _shown(key))
         self.settings = dataclasses.replace(self.settings, **changes)
         for key, model in (
             ("assistantModel", self.settings.assistant_model),
+            ("codeModel", self.settings.own_code_model),
             ("memoryModel", self.settings.own_memory_model),
         ):
             provider = model.partition("/")[0]
@@ -214,9 +295,31 @@ class Config(BaseProxyConfig):
                 log.warning("Config: %s: %r is not a name in providers", key, provider)
 
 
+def _drop_comments(value: object) -> None:
+    """Drop an admin's comments in a map or list: some belong to the base config's next key."""
+    if isinstance(value, CommentedBase):
+        setattr(value, Comment.attrib, Comment())
+
+
+def _problem(error: Exception) -> str:
+    """Return what is wrong with a text, and where, without showing any of it."""
+    if isinstance(error, InvalidValueError):
+        return str(error)
+    mark = getattr(error, "problem_mark", None)
+    where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return type(error).__name__ + where
+
+
+_HIDDEN = "(hidden: it may be a secret)"
+
+
 def _shown(value: object) -> str:
     """Return a value for the log: short, and never a secret that was pasted into the config."""
-    text = " ".join(repr(value).split())
-    if looks_secret(text):
-        return "(hidden: it looks like a secret)"
+    try:
+        text = " ".join(repr(value).split())
+    # Some values have no text, such as a number of 5,000 digits.
+    except (ValueError, RecursionError):
+        return f"(a value of type {type(value).__name__})"
+    if looks_secret(text[:10_000]):
+        return _HIDDEN
     return text if len(text) <= 120 else text[:120] + "…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 MAX_CONVERSATIONS = 2000
@@ -24,12 +24,27 @@ class ConversationKey(NamedTuple):
 class Exchanged:
     """One message of the user with the answer that it got.
 
-    `words` are the user's own ones, without what they quoted.
+    `words` are the user's own ones, without what they quoted; `event_id` is their message's.
     """
 
+    event_id: str
     prompt: str
     words: str
     answer: str
+
+    @property
+    def size(self) -> int:
+        """How many characters a model reads of it."""
+        return len(self.prompt) + len(self.answer)
+
+
+@dataclasses.dataclass(frozen=True)
+class ContextLimits:
+    """How much of a conversation is kept, and for how many minutes of silence."""
+
+    max_messages: int
+    max_characters: int
+    timeout_minutes: int
 
 
 @dataclasses.dataclass
@@ -44,30 +59,27 @@ class Conversations:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Tell the time by `clock`, in seconds."""
         self._clock = clock
+        # The one that was silent longest comes first.
         self._conversations: collections.OrderedDict[ConversationKey, _Conversation] = (
             collections.OrderedDict()
         )
 
-    def so_far(
-        self, key: ConversationKey, max_messages: int, timeout_minutes: int
-    ) -> list[Exchanged]:
-        """Return the last exchanges, at most `max_messages` messages of them."""
+    def so_far(self, key: ConversationKey, limits: ContextLimits) -> list[Exchanged]:
+        """Return the last exchanges within the limits, oldest first."""
         conversation = self._conversations.get(key)
         if conversation is None:
             return []
-        if self._clock() - conversation.last_active > timeout_minutes * 60:
+        if self._clock() - conversation.last_active > limits.timeout_minutes * 60:
             del self._conversations[key]
             return []
-        count = max_messages // 2
-        return conversation.exchanges[-count:] if count else []
+        return _last_within(conversation.exchanges, limits)
 
-    def add(self, key: ConversationKey, exchanged: Exchanged, max_messages: int) -> None:
-        """Append an exchange and forget what `max_messages` leaves no room for."""
-        earlier = self._conversations.pop(key, None)
-        exchanges = [*(earlier.exchanges if earlier else []), exchanged]
-        count = max_messages // 2
-        if count:
-            self._conversations[key] = _Conversation(exchanges[-count:], self._clock())
+    def add(self, key: ConversationKey, exchanged: Exchanged, limits: ContextLimits) -> None:
+        """Append an exchange and forget what the limits leave no room for."""
+        exchanges = _last_within([*self.so_far(key, limits), exchanged], limits)
+        self._conversations.pop(key, None)
+        if exchanges:
+            self._conversations[key] = _Conversation(exchanges, self._clock())
         while len(self._conversations) > MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
 
@@ -75,8 +87,29 @@ class Conversations:
         """End a conversation; say whether there was one."""
         return self._conversations.pop(key, None) is not None
 
+    def redact(self, room_id: str, event_id: str) -> None:
+        """Forget the exchange that began with a message which was taken back."""
+        for key, conversation in self._conversations.items():
+            if key.room_id == room_id:
+                conversation.exchanges = [
+                    exchanged
+                    for exchanged in conversation.exchanges
+                    if exchanged.event_id != event_id
+                ]
 
-def as_messages(exchanges: list[Exchanged]) -> list[dict[str, Any]]:
+
+def _last_within(exchanges: Sequence[Exchanged], limits: ContextLimits) -> list[Exchanged]:
+    kept: list[Exchanged] = []
+    characters = 0
+    for exchanged in reversed(exchanges):
+        characters += exchanged.size
+        if characters > limits.max_characters or len(kept) == limits.max_messages // 2:
+            break
+        kept.insert(0, exchanged)
+    return kept
+
+
+def as_messages(exchanges: Sequence[Exchanged]) -> list[dict[str, Any]]:
     """Return exchanges as the messages that a model is sent."""
     messages = []
     for exchanged in exchanges:

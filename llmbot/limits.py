@@ -1,4 +1,4 @@
-"""May this be answered now? Rate limits per user, and each event only once."""
+"""May this be answered now? Prompt length, rate limits per user, each event only once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import collections
 import dataclasses
 import time
 from collections.abc import Callable
+
+from . import texts
+from .config import Settings
+from .texts import Text
 
 _MAX_REMEMBERED_EVENTS = 10_000
 
@@ -67,6 +71,50 @@ class RateLimit:
             for user_id, window in self._windows.items()
             if window.times and window.times[-1] > now - window_seconds
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """Why something is not answered; silent where the user was told a moment ago."""
+
+    text: Text
+    is_silent: bool = False
+
+
+class Limits:
+    """Decides whether a prompt is answered now."""
+
+    def __init__(self) -> None:
+        self._ask = RateLimit()
+        self._code = RateLimit()
+
+    def refusal(
+        self, user_id: str, prompt: str, settings: Settings, *, is_code: bool
+    ) -> Refusal | None:
+        """Count a prompt of `!ask` or `!code`, or return why it is refused."""
+        if not prompt:
+            return Refusal(texts.CODE_USAGE if is_code else texts.ASK_USAGE)
+        if len(prompt) > settings.max_prompt_length:
+            return Refusal(texts.prompt_too_long(len(prompt), settings.max_prompt_length))
+        if is_code:
+            return _refusal(
+                self._code.take(
+                    user_id, settings.code_rate_limit_count, settings.code_rate_limit_window
+                )
+            )
+        return self.ask_refusal(user_id, settings)
+
+    def ask_refusal(self, user_id: str, settings: Settings) -> Refusal | None:
+        """Count what costs as much as `!ask`, or return why it is refused."""
+        return _refusal(
+            self._ask.take(user_id, settings.ask_rate_limit_count, settings.ask_rate_limit_window)
+        )
+
+
+def _refusal(too_many: TooMany | None) -> Refusal | None:
+    if too_many is None:
+        return None
+    return Refusal(texts.too_many(too_many.wait_seconds), is_silent=too_many.told_before)
 
 
 class SeenEvents:

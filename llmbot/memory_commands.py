@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from . import texts
 from .config import Settings
-from .limits import RateLimit
+from .limits import Limits, Refusal
 from .memory.cleanup import RejectedCleanupError
 from .memory.facts import one_line, refusal
 from .memory.pipeline import CleanupRunningError, MemoryPipeline
@@ -20,15 +20,15 @@ PAGE_SIZE = 20
 class MemoryCommands:
     """Carries out what follows `!memories`, for the caller alone."""
 
-    def __init__(self, store: MemoryStore, pipeline: MemoryPipeline, ask_limit: RateLimit) -> None:
+    def __init__(self, store: MemoryStore, pipeline: MemoryPipeline, limits: Limits) -> None:
         self._store = store
         self._pipeline = pipeline
-        self._ask_limit = ask_limit
+        self._limits = limits
 
     async def run(  # noqa: PLR0911 - one return for each command
         self, user_id: str, text: str, settings: Settings
-    ) -> Text | None:
-        """Return the reply; None where the caller was told before to wait."""
+    ) -> Text | Refusal:
+        """Return the reply, or why there is none now."""
         words = text.split()
         match [word.lower() for word in words]:
             case []:
@@ -81,12 +81,10 @@ class MemoryCommands:
             case Edited.NOT_FOUND:
                 return texts.deleted([], [memory_id])
 
-    async def _cleanup(self, user_id: str, settings: Settings) -> Text | None:
-        too_many = self._ask_limit.take(
-            user_id, settings.ask_rate_limit_count, settings.ask_rate_limit_window
-        )
-        if too_many is not None:
-            return None if too_many.told_before else texts.too_many(too_many.wait_seconds)
+    async def _cleanup(self, user_id: str, settings: Settings) -> Text | Refusal:
+        refusal_now = self._limits.ask_refusal(user_id, settings)
+        if refusal_now is not None:
+            return refusal_now
         try:
             outcome = await self._pipeline.cleanup(user_id, settings)
         except CleanupRunningError:

@@ -8,7 +8,13 @@ from collections.abc import AsyncIterator
 
 from maubot import MessageEvent
 from maubot.matrix import MaubotMatrixClient
-from mautrix.types import EventID, Format, MessageType, RoomID, TextMessageEventContent
+from mautrix.types import (
+    EventID,
+    Format,
+    MessageType,
+    RoomID,
+    TextMessageEventContent,
+)
 from mautrix.util import markdown
 
 from .texts import Text

@@ -35,6 +35,8 @@ class Text:
 
 
 ASK_USAGE = Text("Usage: !ask <text>")
+CODE_USAGE = Text("Usage: !code <text>")
+CUT_OFF = "\n\n*(The model had to stop here: its answer was too long.)*"
 MEMORIES_USAGE = Text(
     "Usage: !memories [page] | del <id> [<id>…] | edit <id> <text> | clear | cleanup | undo"
 )
