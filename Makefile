@@ -4,7 +4,7 @@ PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test lint format build lock clean
+.PHONY: demo test lint format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -28,8 +28,15 @@ format: .venv/.installed
 build: .venv/.installed
 	@$(PY) -m devstack.build
 
+# A real model server that nobody here wrote; building it needs a C++ compiler and minutes.
+real-model: .venv/.installed
+	@test -x .venv-llama/bin/python || $(PYTHON) -m venv .venv-llama
+	@.venv-llama/bin/python -m pip install --disable-pip-version-check --require-hashes -r requirements-llama.lock
+	@LLMBOT_LLAMA_PYTHON=.venv-llama/bin/python $(PY) -m pytest tests/real_model
+
 lock:
 	@uv pip compile --universal --python-version 3.10 --group dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
+	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-llama.lock requirements-llama.in
 
 clean:
-	rm -rf .venv dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-llama dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis

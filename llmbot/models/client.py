@@ -12,7 +12,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,6 +38,7 @@ _CONNECT_SECONDS = 10
 _MAX_BODY_BYTES = 8 * 2**20
 _MAX_ATTEMPTS = 3
 _FIRST_RETRY_SECONDS = 0.5
+_REMEMBER_SECONDS = 3600
 # Statuses with which servers answer what they do not support; llama-cpp-python uses 500.
 _MAYBE_UNSUPPORTED = frozenset({400, 404, 422, 500, 501})
 
@@ -78,12 +79,24 @@ class JSONMode(enum.IntEnum):
     NONE = 2
 
 
-@dataclasses.dataclass
-class _Abilities:
-    """What a model turned out to support; found by trying, remembered while llmbot runs."""
+@dataclasses.dataclass(frozen=True)
+class _Way:
+    """One way to ask: what the request makes use of.
+
+    Some models' templates allow one system message only, so several can be sent as one.
+    """
 
     json_mode: JSONMode = JSONMode.SCHEMA
     tools: bool = True
+    several_system_messages: bool = True
+
+    def at_most(self, other: _Way) -> _Way:
+        """Return this way without what `other` makes no use of."""
+        return _Way(
+            max(self.json_mode, other.json_mode),
+            self.tools and other.tools,
+            self.several_system_messages and other.several_system_messages,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,23 +122,25 @@ class _CallLimit:
     """Lets so many calls run at once: answers first, each urgency first come, first served."""
 
     def __init__(self) -> None:
+        self._limit = 0
         self._running = 0
         self._order = itertools.count()
         self._waiting: list[tuple[Urgency, int, asyncio.Future[None]]] = []
 
     @asynccontextmanager
     async def place(self, urgency: Urgency, limit: int) -> AsyncIterator[None]:
-        """Wait for a place among `limit` and hold it."""
+        """Wait for a place among `limit` and hold it; the newest limit counts for all."""
+        self._limit = limit
         if self._running >= limit or self._waiting:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             heapq.heappush(self._waiting, (urgency, next(self._order), turn))
-            self._admit(limit)
+            self._admit()
             try:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
                     self._running -= 1
-                    self._admit(limit)
+                    self._admit()
                 raise
         else:
             self._running += 1
@@ -133,10 +148,10 @@ class _CallLimit:
             yield
         finally:
             self._running -= 1
-            self._admit(limit)
+            self._admit()
 
-    def _admit(self, limit: int) -> None:
-        while self._waiting and self._running < limit:
+    def _admit(self) -> None:
+        while self._waiting and self._running < self._limit:
             _, _, turn = heapq.heappop(self._waiting)
             if not turn.done():
                 self._running += 1
@@ -146,11 +161,20 @@ class _CallLimit:
 class ModelClient:
     """Asks models for completions."""
 
-    def __init__(self, http: aiohttp.ClientSession, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        http: aiohttp.ClientSession,
+        log: logging.Logger,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Tell the time by `clock`, in seconds."""
         self._http = http
         self._log = log
+        self._clock = clock
         self._limit = _CallLimit()
-        self._abilities: dict[tuple[str, str], _Abilities] = {}
+        # The best way that each model takes, by address and name, and until when that counts.
+        # Found by trying, and tried again in a while: a passing fault may look like a refusal.
+        self._ways: dict[tuple[str, str], tuple[_Way, float]] = {}
 
     async def complete(
         self,
@@ -179,11 +203,10 @@ class ModelClient:
             ModelError: whatever went wrong, as one of its kinds.
         """
         target = _target(name, setting, settings.providers)
-        abilities = self._abilities.setdefault((target.url, target.model), _Abilities())
         async with self._limit.place(urgency, settings.max_concurrent_calls):
             try:
                 completion = await asyncio.wait_for(
-                    self._complete(target, abilities, messages, tools, json_schema, settings),
+                    self._complete(target, messages, tools, json_schema, settings),
                     settings.timeout,
                 )
             except asyncio.TimeoutError:
@@ -195,49 +218,52 @@ class ModelClient:
     async def _complete(
         self,
         target: _Target,
-        abilities: _Abilities,
         messages: Sequence[Message],
         tools: Sequence[Mapping[str, Any]],
         json_schema: Mapping[str, Any] | None,
         settings: ClientSettings,
     ) -> Completion:
-        """Ask in the best way the server is known to take, then in plainer ways."""
+        """Ask in the best way the model is known to take, then in plainer ways."""
+        ways = _ways_to_ask(self._known_way(target), messages, tools, json_schema)
         first_error: _StatusError | None = None
-        for json_mode, with_tools in _ways_to_ask(abilities, tools, json_schema):
-            body = {"model": target.model, "messages": list(messages)}
-            if with_tools:
-                body["tools"] = list(tools)
-            body.update(_response_format(json_mode, json_schema))
-            plainest = (json_mode is JSONMode.NONE or not json_schema) and not with_tools
+        for way in ways:
+            body = _body(target, way, messages, tools, json_schema)
             try:
                 completion = await self._post_with_retries(
-                    target, body, settings, retry_500=plainest
+                    target, body, settings, is_plainest=way == ways[-1]
                 )
             except _StatusError as error:
                 first_error = first_error or error
                 if error.status not in _MAYBE_UNSUPPORTED:
                     raise _as_model_error(target, error) from None
-                if plainest:
-                    raise _as_model_error(target, first_error) from None
                 continue
-            if first_error is not None:
+            if way != ways[0]:
+                self._ways[target.url, target.model] = (
+                    self._known_way(target).at_most(way),
+                    self._clock() + _REMEMBER_SECONDS,
+                )
                 self._log.info(
-                    "%s/%s: asking plainly works (JSON: %s, tools: %s)",
+                    "%s/%s does not take everything; what works: JSON by %s, tools %s, "
+                    "several system messages %s",
                     target.provider,
                     target.model,
-                    json_mode.name.lower(),
-                    "yes" if with_tools else "no",
+                    way.json_mode.name.lower(),
+                    way.tools,
+                    way.several_system_messages,
                 )
-                if json_schema:
-                    abilities.json_mode = json_mode
-                if tools:
-                    abilities.tools = with_tools
             return completion
-        raise AssertionError("the plainest way either answers or raises")
+        assert first_error is not None
+        raise _as_model_error(target, first_error)
+
+    def _known_way(self, target: _Target) -> _Way:
+        way, until = self._ways.get((target.url, target.model), (_Way(), 0))
+        return way if self._clock() < until else _Way()
 
     async def _post_with_retries(
-        self, target: _Target, body: Message, settings: ClientSettings, *, retry_500: bool
+        self, target: _Target, body: Message, settings: ClientSettings, *, is_plainest: bool
     ) -> Completion:
+        started = self._clock()
+        attempts = _MAX_ATTEMPTS
         for attempt in itertools.count(1):
             try:
                 return await self._post(target, body, settings)
@@ -247,10 +273,12 @@ class ModelClient:
             except _StatusError as error:
                 wait = error.retry_after
                 failure = error
-                retry = error.status == 429 or error.status >= 500
-                if not retry or (error.status in _MAYBE_UNSUPPORTED and not retry_500):
+                if error.status != 429 and error.status < 500:
                     raise
-            if attempt == _MAX_ATTEMPTS or (wait or 0) >= settings.timeout:
+                if error.status in _MAYBE_UNSUPPORTED and not is_plainest:
+                    attempts = 2  # once more, to tell a passing fault from a refusal
+            left = settings.timeout - (self._clock() - started)
+            if attempt >= attempts or (wait or 0) >= left:
                 raise failure
             backoff = _FIRST_RETRY_SECONDS * 2 ** (attempt - 1)
             await asyncio.sleep(max(wait or 0, backoff * random.uniform(0.5, 1)))  # noqa: S311
@@ -286,7 +314,8 @@ def _target(name: str, setting: str, providers: Mapping[str, Provider]) -> _Targ
     if provider.api_key_env:
         # Read at every call, so that a changed environment takes effect.
         api_key = os.environ.get(provider.api_key_env, "").strip()
-        if not api_key:
+        # No header can hold what is not printable, such as the end of a line.
+        if not api_key or not api_key.isprintable():
             raise MissingKeyError(provider_name, provider.api_key_env)
     return _Target(
         provider_name, model, provider.base_url.rstrip("/") + "/chat/completions", api_key
@@ -294,17 +323,51 @@ def _target(name: str, setting: str, providers: Mapping[str, Provider]) -> _Targ
 
 
 def _ways_to_ask(
-    abilities: _Abilities,
+    known: _Way,
+    messages: Sequence[Message],
     tools: Sequence[Mapping[str, Any]],
     json_schema: Mapping[str, Any] | None,
-) -> list[tuple[JSONMode, bool]]:
-    """Return JSON modes and whether to offer tools, from the best known way to the plainest."""
-    json_modes = [mode for mode in JSONMode if mode >= abilities.json_mode]
-    ways = [(mode, bool(tools) and abilities.tools) for mode in json_modes if json_schema]
-    ways = ways or [(JSONMode.NONE, bool(tools) and abilities.tools)]
-    if tools and abilities.tools:
-        ways.append((JSONMode.NONE, False))
+) -> list[_Way]:
+    """Return ways to ask, from the best that may work to the plainest.
+
+    A way differs from the one before it only in what this request makes use of.
+    """
+    ways = [known]
+    if _system_messages(messages) > 1 and known.several_system_messages:
+        ways.append(dataclasses.replace(ways[-1], several_system_messages=False))
+    if tools and known.tools:
+        ways.append(dataclasses.replace(ways[-1], tools=False))
+    if json_schema:
+        ways += [
+            dataclasses.replace(ways[-1], json_mode=mode)
+            for mode in JSONMode
+            if mode > known.json_mode
+        ]
     return ways
+
+
+def _body(
+    target: _Target,
+    way: _Way,
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]],
+    json_schema: Mapping[str, Any] | None,
+) -> Message:
+    count = _system_messages(messages)
+    if not way.several_system_messages and count > 1:
+        text = "\n\n".join(message["content"] for message in messages[:count])
+        messages = [{"role": "system", "content": text}, *messages[count:]]
+    body: Message = {"model": target.model, "messages": list(messages)}
+    if tools and way.tools:
+        body["tools"] = list(tools)
+    return {**body, **_response_format(way.json_mode, json_schema)}
+
+
+def _system_messages(messages: Sequence[Message]) -> int:
+    """Return how many system messages the conversation begins with."""
+    return sum(
+        1 for _ in itertools.takewhile(lambda message: message["role"] == "system", messages)
+    )
 
 
 def _response_format(json_mode: JSONMode, json_schema: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -334,5 +397,5 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
         pass
     try:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -41,7 +41,7 @@ class UnknownProviderError(ModelError):
 
 
 class MissingKeyError(ModelError):
-    """The environment variable with the provider's API key is not set."""
+    """The environment variable with the provider's API key is not set, or not to a key."""
 
     is_set_up_wrong = True
 

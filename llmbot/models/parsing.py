@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import string
 from typing import Any
 
-_REASONING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_CODE_FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(?P<inside>.*?)\n?\s*```\s*\Z", re.DOTALL)
+_REASONING = re.compile(
+    r"(?:\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z))+", re.DOTALL | re.IGNORECASE
+)
+_FENCE = "```"
 
 
 class ShapeError(Exception):
@@ -69,7 +72,7 @@ def parse_completion(body: bytes) -> Completion:
         raise ShapeError("no choices")
     message = choice["message"]
     finish_reason = choice.get("finish_reason")
-    text = _REASONING.sub("", _text_of(message.get("content"))).strip()
+    text = _without_reasoning(_text_of(message.get("content")))
     return Completion(
         text=text,
         tool_calls=_tool_calls(message.get("tool_calls")),
@@ -79,21 +82,29 @@ def parse_completion(body: bytes) -> Completion:
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:
-    """Return the JSON object that `text` is, also inside a code fence.
+    """Return the JSON object that `text` is, or that it holds in a code fence.
 
     Raises:
         ShapeError: it is no JSON object.
     """
     if isinstance(text, bytes):
-        text = text.decode(errors="replace")
-    fenced = _CODE_FENCE.match(text)
+        text = text.decode("utf-8-sig", errors="replace")
     try:
-        value = json.loads(fenced["inside"] if fenced else text)
+        value = json.loads(text if text.lstrip().startswith("{") else _inside_fence(text))
     except (ValueError, RecursionError):
         raise ShapeError("no JSON") from None
     if not isinstance(value, dict):
         raise ShapeError("no JSON object")
     return value
+
+
+def _inside_fence(text: str) -> str:
+    """Return what stands between the first code fence and the last one, or else the text."""
+    _, fence, inside = text.partition(_FENCE)
+    if not fence:
+        return text
+    inside = inside.rpartition(_FENCE)[0] or inside
+    return inside.lstrip(string.ascii_letters)  # the language: json
 
 
 def _text_of(content: object) -> str:
@@ -110,20 +121,29 @@ def _text_of(content: object) -> str:
     return ""
 
 
+def _without_reasoning(text: str) -> str:
+    """Return a text without the reasoning that some models put in front of their answer."""
+    reasoning = _REASONING.match(text)
+    if reasoning:
+        return text[reasoning.end() :].strip()
+    # Some servers swallow the opening tag. What stands in a code fence is part of an answer.
+    before, tag, after = text.partition("\n</think>")
+    return (after if tag and before.count(_FENCE) % 2 == 0 else text).strip()
+
+
 def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
-    found = []
-    for index, call in enumerate(calls if isinstance(calls, list) else []):
+    found: dict[str, ToolCall] = {}
+    for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and isinstance(function.get("name"), str):
             call_id = call.get("id")
-            found.append(
-                ToolCall(
-                    call_id if isinstance(call_id, str) and call_id else f"call_{index}",
-                    function["name"],
-                    _arguments(function.get("arguments")),
-                )
+            # Each needs an id of its own, to which its result can refer.
+            if not isinstance(call_id, str) or not call_id or call_id in found:
+                call_id = f"llmbot_{len(found)}"
+            found[call_id] = ToolCall(
+                call_id, function["name"], _arguments(function.get("arguments"))
             )
-    return tuple(found)
+    return tuple(found.values())
 
 
 def _arguments(arguments: object) -> dict[str, Any] | None:
