@@ -11,7 +11,9 @@ class Command(enum.Enum):
     """What a message can ask the bot for."""
 
     ASK = "ask"
+    CODE = "code"
     MEMORIES = "memories"
+    FORGET = "forget"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ import secrets
 
 from maubot import MessageEvent, Plugin
 from maubot.handlers import event
-from mautrix.types import EventType, MessageType
+from mautrix.types import EventType, MessageType, RedactionEvent
 from mautrix.util.async_db import UpgradeTable
 
 from . import texts
@@ -14,7 +14,7 @@ from .addressing import Command, Message, Request, addressed
 from .assistant import Answer, Assistant, Turn
 from .code_files import code_files
 from .config import Config, Settings
-from .conversation import Conversations
+from .conversation import ConversationKey, Conversations
 from .files import send_file
 from .limits import Limits, Refusal, SeenEvents
 from .memory.migrations import upgrade_table
@@ -28,6 +28,7 @@ from .reporting import FailureLog
 from .room import Rooms
 from .surroundings import SurroundingsReader
 from .tasks import RunningTasks
+from .texts import Text
 
 
 class LLMBot(Plugin):
@@ -39,6 +40,7 @@ class LLMBot(Plugin):
     memory_commands: MemoryCommands
     limits: Limits
     surroundings: SurroundingsReader
+    conversations: Conversations
     seen_events: SeenEvents
     turns: RunningTasks
     failures: FailureLog
@@ -66,7 +68,8 @@ class LLMBot(Plugin):
         self.failures = FailureLog(self.log)
         self.pipeline = MemoryPipeline(store, models, rooms.memory_enabled, self.log)
         self.memory_commands = MemoryCommands(store, self.pipeline, self.limits)
-        self.assistant = Assistant(models, store, self.pipeline, Conversations(), self.log)
+        self.conversations = Conversations()
+        self.assistant = Assistant(models, store, self.pipeline, self.conversations, self.log)
 
     async def stop(self) -> None:
         """End what runs: turns first, since they start passes."""
@@ -101,12 +104,26 @@ class LLMBot(Plugin):
                 self.log.exception("Internal error %s", error_id)
                 await reply(evt, texts.internal_error(error_id))
 
+    @event.on(EventType.ROOM_REDACTION)
+    async def on_redaction(self, evt: RedactionEvent) -> None:
+        """Let a message that was taken back leave the conversation."""
+        self.conversations.redact(evt.room_id, evt.redacts)
+
     async def _answer(self, evt: MessageEvent, request: Request, settings: Settings) -> None:
         match request.command:
             case Command.ASK:
                 await self._turn(evt, request.text, settings, is_code=False)
+            case Command.CODE:
+                await self._turn(evt, request.text, settings, is_code=True)
             case Command.MEMORIES:
                 await self._memories(evt, request.text, settings)
+            case Command.FORGET:
+                await reply(evt, self._forget(evt))
+
+    def _forget(self, evt: MessageEvent) -> Text:
+        thread_id = evt.content.get_thread_parent()
+        key = ConversationKey(evt.room_id, thread_id, evt.sender)
+        return texts.FORGOTTEN if self.conversations.forget(key) else texts.NOTHING_TO_FORGET
 
     async def _memories(self, evt: MessageEvent, text: str, settings: Settings) -> None:
         async with typing(self.client, evt.room_id):

@@ -37,6 +37,8 @@ class Text:
 ASK_USAGE = Text("Usage: !ask <text>")
 CODE_USAGE = Text("Usage: !code <text>")
 CUT_OFF = "\n\n*(The model had to stop here: its answer was too long.)*"
+FORGOTTEN = Text("I have forgotten our conversation here. Your memories are as they were.")
+NOTHING_TO_FORGET = Text("There is no conversation to forget here.")
 MEMORIES_USAGE = Text(
     "Usage: !memories [page] | del <id> [<id>…] | edit <id> <text> | clear | cleanup | undo"
 )

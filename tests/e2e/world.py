@@ -140,15 +140,15 @@ class World:
         """Return maubot's log."""
         return self.stack.maubot.log
 
-    async def person(self, name: str = "ada", *others: Member, **room: Any) -> Person:  # noqa: ANN401
+    async def person(self, who: str = "ada", *others: Member, **room: Any) -> Person:  # noqa: ANN401
         """Register somebody new and make a room of theirs with the bot.
 
         Args:
-            name: The beginning of their name.
+            who: The beginning of their name.
             others: Further members to bring into the room.
             room: As for `Member.create_room`.
         """
-        member = await self.stack.member(f"{name}{next(_names)}")
+        member = await self.stack.member(f"{who}{next(_names)}")
         invited = [self.bot.user_id, *(other.user_id for other in others)]
         room_id = await member.create_room(*invited, **room)
         for other in others:
