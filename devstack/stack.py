@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import aiohttp
 import asyncpg
 from ruamel.yaml import YAML
 
@@ -66,6 +67,16 @@ class ScriptedModel(Service):
     async def is_ready(self) -> bool:
         """Tell whether it lists its models."""
         return await http_answers(f"{self.url}/models")
+
+    async def last_request(self, kind: str) -> list[dict[str, Any]]:
+        """Return the messages of its last request of a kind, such as `chat` or `extraction`."""
+        async with (
+            aiohttp.ClientSession() as http,
+            http.get(f"http://127.0.0.1:{self.port}/last/{kind}") as response,
+        ):
+            messages = await response.json()
+        assert isinstance(messages, list)
+        return messages
 
 
 @dataclass(frozen=True)

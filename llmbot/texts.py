@@ -153,7 +153,9 @@ def not_stored(reason: Refusal) -> Text:
 
 def cleared(count: int) -> Text:
     """Tell how many memories are gone."""
-    return Text(f"Deleted: all {_memories(count)}.") if count else NO_MEMORIES
+    if not count:
+        return NO_MEMORIES
+    return Text(f"Deleted: {'all ' if count > 1 else ''}{_memories(count)}.")
 
 
 def cleaned_up(outcome: CleanupOutcome | None) -> Text:

@@ -71,6 +71,39 @@ def _quoted(evidence: Mapping[int, str]) -> list[dict[str, Any]]:
     return [{"n": number, "evidence": words} for number, words in evidence.items()]
 
 
+CARELESS = "careless"
+"""The model name by which the persona makes the mistakes of bad models."""
+
+
+def extract_carelessly(payload: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return what a bad model would, in the shape of `memory_extraction`.
+
+    It takes one word, such as "ok", as a confirmation of every candidate, and the assistant's
+    statements about the user for the user's own.
+    """
+    found = extract(payload)
+    message = str(payload.get("user_message") or "").strip()
+    candidates = dict(_numbered_facts(payload.get("candidates")))
+    if message and len(message.split()) == 1:
+        found["reinforced"] = _quoted(dict.fromkeys(candidates, message))
+    reply = str(payload.get("assistant_reply") or "")
+    for words in re.findall(r"\byou(?:r)? [^.,!?\n]+", reply, re.IGNORECASE):
+        stated = facts.read(_as_own(words))
+        if stated is None:
+            continue
+        same = [number for number, fact in candidates.items() if stated.is_like(fact)]
+        found["reinforced"] += _quoted(dict.fromkeys(same, words))
+        if not same:
+            found["new"].append({"fact": stated.text, "evidence": words})
+    return found
+
+
+def _as_own(words: str) -> str:
+    for second, first in ((r"\byou are\b", "I am"), (r"\byour\b", "my"), (r"\byou\b", "I")):
+        words = re.sub(second, first, words, flags=re.IGNORECASE)
+    return words
+
+
 # --- cleanup -------------------------------------------------------------------------------------
 
 
@@ -99,6 +132,11 @@ def clean_up(payload: Mapping[str, Any]) -> dict[str, list[Any]]:
             if len(group) > 1
         ],
     }
+
+
+def clean_up_carelessly(payload: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return what a bad model would, in the shape of `memory_cleanup`: it drops everything."""
+    return {"drop": [number for number, _ in _numbered_facts(payload.get("memories"))]}
 
 
 def _overlap(one: Fact, other: Fact) -> bool:

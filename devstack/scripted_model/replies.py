@@ -76,10 +76,13 @@ def completion(
 
 def persona_reply(request: RecordedRequest) -> Response:
     """Answer as the scripted persona does: the responder where no rule matches."""
+    is_careless = request.model == persona.CARELESS
     if request.kind == "extraction":
-        return completion(request, {"content": json.dumps(persona.extract(request.payload))})
+        extract = persona.extract_carelessly if is_careless else persona.extract
+        return completion(request, {"content": json.dumps(extract(request.payload))})
     if request.kind == "cleanup":
-        return completion(request, {"content": json.dumps(persona.clean_up(request.payload))})
+        clean_up = persona.clean_up_carelessly if is_careless else persona.clean_up
+        return completion(request, {"content": json.dumps(clean_up(request.payload))})
     message = persona.chat(request.messages, request.tool_names)
     return completion(request, message, "tool_calls" if message.get("tool_calls") else "stop")
 

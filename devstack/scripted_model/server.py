@@ -91,7 +91,8 @@ class ScriptedModel:
     `refuses` plays servers that lack something: it maps a response format's type
     (`json_schema`, `json_object`) or a key of the request (`tools`, `max_tokens`) to the HTTP
     status that requests with it get. It may be changed at any time. `record` off keeps no
-    requests, for a server that runs for long.
+    requests but the last of each kind, for a server that runs for long; `GET /last/{kind}` gives
+    that one's messages.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class ScriptedModel:
         self.requests: list[RecordedRequest] = []
         self._wanted_port = port
         self._record = record
+        self._last: dict[str, RecordedRequest] = {}
         self._rules: list[_Rule] = []
         self._gates: list[Gate] = []
         self._failure: Exception | None = None
@@ -108,6 +110,7 @@ class ScriptedModel:
         application = web.Application(client_max_size=_MAX_REQUEST_BYTES)
         application.router.add_post("/v1/chat/completions", self._complete)
         application.router.add_get("/v1/models", self._list_models)
+        application.router.add_get("/last/{kind}", self._tell_last)
         self._runner = web.AppRunner(
             application,
             access_log=None,
@@ -225,11 +228,16 @@ class ScriptedModel:
         ]
         return web.json_response({"object": "list", "data": models})
 
+    async def _tell_last(self, http_request: web.Request) -> web.StreamResponse:
+        request = self._last.get(http_request.match_info["kind"])
+        return web.json_response(request.messages if request else [])
+
     async def _complete(self, http_request: web.Request) -> web.StreamResponse:
         try:
             request = RecordedRequest.parse(await http_request.read(), http_request.headers)
         except InvalidRequestError as error:
             return await _send(http_request, json_response(error_body(str(error)), 400))
+        self._last[request.kind] = request
         if self._record:
             self.requests.append(request)
             self._arrival.set()

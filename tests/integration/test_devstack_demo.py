@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack import demo
+from devstack import demo, demo_chat
 from devstack.process import StackError
 from devstack.stack import Stack
 
@@ -27,7 +27,7 @@ async def test_the_demo_shows_a_promotion_that_happened(
 async def test_the_demo_fails_if_nothing_is_promoted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo, "LIMIT_SECONDS", 3)
+    monkeypatch.setattr(demo_chat, "LIMIT_SECONDS", 3)
     config = {"assistantModel": demo.SCRIPTED, "memoryPromotionThreshold": 3}
     async with Stack(tmp_path / "world") as stack:
         with pytest.raises(

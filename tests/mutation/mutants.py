@@ -352,8 +352,8 @@ MUTANTS = [
     Mutant(
         "clear takes candidates as well",
         STORE,
-        '            await connection.execute("DELETE FROM memory_cleanup_undo WHERE user_id = $1", user_id)\n',
-        '            await connection.execute("DELETE FROM memory_cleanup_undo WHERE user_id = $1", user_id)\n'
-        '            await connection.execute("DELETE FROM memory_candidates WHERE user_id = $1", user_id)\n',
+        '"DELETE FROM memories WHERE user_id = $1 RETURNING id", user_id',
+        '"WITH c AS (DELETE FROM memory_candidates WHERE user_id = $1)"\n'
+        '                " DELETE FROM memories WHERE user_id = $1 RETURNING id", user_id',
     ),
 ]

@@ -102,7 +102,7 @@ async def test_a_whole_conversation_in_a_room(
 
         await wait_until(pass_is_over, 120, "the memory pass")
         connection = await stack.connect()
-        facts = [row["fact"] for row in await connection.fetch("SELECT fact FROM memory_candidates")]
+        count = await connection.fetchval("SELECT count(*) FROM memory_candidates")
         await connection.close()
         # Whatever it reported as a fact had to quote what Ada said.
-        assert len(facts) <= 3
+        assert count <= 3
