@@ -86,6 +86,8 @@ class LLMBot(Plugin):
         content = evt.content
         if getattr(content, "msgtype", None) != MessageType.TEXT:
             return
+        if not isinstance(content.body, str):
+            return
         message = Message(
             sender=evt.sender,
             body=content.body,

@@ -159,7 +159,11 @@ Answer with one JSON object of three lists:
   message, at most {MAX_FACT_LENGTH} characters, one fact a line.
 
 Each item has "evidence": a passage copied exactly from user_message, of several words, that by
-itself shows it. What has no such passage is left out.
+itself shows it; where the person denies something, the passage holds the denial. What has no such
+passage is left out. Thanks and agreement ("ok thanks", "yes please") show nothing, whatever the
+reply said. A candidate that should never have been noted is not confirmed either.
+
+A fact has to be true whenever it is read: write no "today", "last Friday" or "soon".
 
 Report what stays true beyond this conversation: work, home, family, health, tastes, skills,
 possessions, plans, how they want to be answered. Leave out moods and states of the day, what the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -102,7 +103,8 @@ def _model_error(error: ModelError) -> str:  # noqa: PLR0911, PLR0912, C901 - a 
 
 # --- memories ----------------------------------------------------------------------------------
 
-_LINKS = ("://", "www.", "@", "#", "!")
+# What clients make links or pills of: addresses, bare domains, Matrix ids, @room.
+_LINK = re.compile(r"://|[@#!]|\w\.\w")
 
 
 def memories_page(memories: Sequence[Memory], page: int, pages: int, total: int) -> Text:
@@ -128,7 +130,7 @@ def memories_page(memories: Sequence[Memory], page: int, pages: int, total: int)
 def _inert(fact: str) -> str:
     """Return a fact as HTML in which clients find no link, pill or @room."""
     text = escape(fact)
-    return f"<code>{text}</code>" if any(link in fact for link in _LINKS) else text
+    return f"<code>{text}</code>" if _LINK.search(fact) else text
 
 
 def deleted(found: Sequence[str], missing: Sequence[str]) -> Text:

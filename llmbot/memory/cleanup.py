@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..models.parsing import ShapeError, parse_object
 from .facts import one_line, refusal
@@ -28,15 +29,22 @@ def parse_cleanup(answer: str, shown: Sequence[Memory]) -> CleanupPlan:
     except ShapeError as error:
         raise RejectedCleanupError(str(error)) from None
     named = _Named(shown)
-    dropped = named.memories(data.get("drop", []))
-    merges = data.get("merge", [])
-    if not isinstance(merges, list):
-        raise RejectedCleanupError("merge is no list")
-    plan = CleanupPlan(dropped, tuple(_merge(item, named) for item in merges))
+    dropped = named.memories(_list(data, "drop"))
+    plan = CleanupPlan(dropped, tuple(_merge(item, named) for item in _list(data, "merge")))
     # This is also what keeps a cleanup from leaving nothing.
     if len(dropped) * 2 > len(shown):
         raise RejectedCleanupError("it drops more than half")
     return plan
+
+
+def _list(data: dict[str, Any], key: str) -> list[Any]:
+    """Return a list of the answer; one that is missing is empty."""
+    value = data.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise RejectedCleanupError(f"{key} is no list")
+    return value
 
 
 class _Named:
@@ -46,9 +54,7 @@ class _Named:
         self._shown = shown
         self._named: set[int] = set()
 
-    def memories(self, numbers: object) -> tuple[Memory, ...]:
-        if not isinstance(numbers, list):
-            raise RejectedCleanupError("numbers are no list")
+    def memories(self, numbers: Iterable[object]) -> tuple[Memory, ...]:
         return tuple(map(self._memory, numbers))
 
     def _memory(self, number: object) -> Memory:
@@ -65,7 +71,7 @@ class _Named:
 def _merge(item: object, named: _Named) -> Merge:
     if not isinstance(item, dict) or not isinstance(item.get("fact"), str):
         raise RejectedCleanupError("a merge is not in the agreed shape")
-    merged, fact = named.memories(item.get("n")), one_line(item["fact"])
+    merged, fact = named.memories(_list(item, "n")), one_line(item["fact"])
     if len(merged) < 2:
         raise RejectedCleanupError("it merges fewer than two")
     reason = refusal(fact)  # M14

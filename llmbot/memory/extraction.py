@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..models.parsing import ShapeError, parse_object
-from .facts import is_evidence, one_line, refusal
+from .facts import OwnWords, one_line, refusal
 from .rules import Proposals
 from .store import ShownCandidate
 
@@ -50,7 +50,7 @@ class _Reader:
 
     def __init__(self, data: dict[str, Any], words: str, *, require_evidence: bool) -> None:
         self._data = data
-        self._words = words
+        self._words = OwnWords(words)
         self._require_evidence = require_evidence
         self.dropped: collections.Counter[str] = collections.Counter()
 
@@ -93,4 +93,4 @@ class _Reader:
                 yield item
 
     def _is_evident(self, evidence: object) -> bool:
-        return isinstance(evidence, str) and is_evidence(evidence, self._words)
+        return isinstance(evidence, str) and self._words.hold(evidence)

@@ -20,6 +20,14 @@ _QUOTE_MARKS = str.maketrans(
         **dict.fromkeys("“”„‟«»″＂❝❞〝〞〟「」『』｢｣", '"'),  # noqa: RUF001
     }
 )
+# Controls but for those that are white space, and halves of surrogate pairs.
+_UNSTORABLE = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
+# What formats without being read: invisible characters, variants of emoji.
+_NOT_READ = dict.fromkeys(
+    code
+    for code in (*range(0x20000), *range(0xE0000, 0xE1000))
+    if unicodedata.category(chr(code)) == "Cf" or 0xFE00 <= code <= 0xFE0F
+)
 _ENDING_PUNCTUATION = " .!。！…"  # noqa: RUF001
 
 # Scripts written without spaces between words, by the first word of their Unicode names.
@@ -42,12 +50,7 @@ def one_line(text: str) -> str:
     White space runs become one space. Characters that PostgreSQL or a reader cannot take
     (NUL and other controls, lone surrogates) are left out.
     """
-    visible = "".join(
-        " " if character.isspace() else character
-        for character in text
-        if character.isspace() or unicodedata.category(character) not in {"Cc", "Cs"}
-    )
-    return " ".join(visible.split())
+    return " ".join(_UNSTORABLE.sub("", text).split())
 
 
 def folded(text: str) -> str:
@@ -57,15 +60,10 @@ def folded(text: str) -> str:
     (invisible characters, variants of emoji) are folded.
     """
     # Before the normalisation, which would take some quotation marks apart.
-    text = "".join(char for char in one_line(text).translate(_QUOTE_MARKS) if _is_read(char))
+    text = one_line(text).translate(_QUOTE_MARKS).translate(_NOT_READ)
     text = unicodedata.normalize("NFKC", text).casefold()
     # Casefolding can undo the normalisation: once more makes folding stable.
     return one_line(unicodedata.normalize("NFKC", text).translate(_QUOTE_MARKS))
-
-
-def _is_read(character: str) -> bool:
-    is_variation_selector = "\ufe00" <= character <= "\ufe0f"
-    return not is_variation_selector and unicodedata.category(character) != "Cf"
 
 
 def fact_key(fact: str) -> str:
@@ -95,14 +93,14 @@ _KNOWN_SECRET_FORMS = re.compile(
       -----BEGIN\ [A-Z0-9 ]+-----                          # PEM blocks
     | \b(?:sk|gsk|xai|tskey|pplx|nvapi)[-_][\w-]{12,}      # model providers and others
     | \b(?:pk|rk|hf|r8|fw|key|secret|npm|pypi|dckr_pat|lin_api|ntn|shpat|whsec|dop_v1)
-      [-_](?=\D*\d)[\w-]{12,}                              # the same, also beginnings of words
+      [-_](?=[a-z_-]*\d)[\w-]{12,}                         # the same, also beginnings of words
     | \b(?:AIza|ya29\.|GOCSPX-|hvs\.|SG\.)[\w-]{16,}       # Google, Vault, SendGrid
     | \b(?-i:AKIA|ASIA)(?-i:[A-Z0-9]{12,})                 # AWS
     | \b(?:gh[oprsu]|github_pat|glpat|xox[a-z]|xapp)[-_]\w[\w-]{10,}    # GitHub, GitLab, Slack
     | hooks\.slack\.com/services/\S+ | discord(?:app)?\.com/api/webhooks/\S+
     | \b\d{8,10}:[\w-]{30,}                                # Telegram bots
     | \b(?:syt|syr|syl)_\w{8,}                             # Matrix access tokens: Synapse,
-    | \b(?:mas|mat|mar|mct|mcr)_(?=\D*\d)\w{12,}           # Matrix Authentication Service,
+    | \b(?:mas|mat|mar|mct|mcr)_(?=[a-z_]*\d)\w{12,}       # Matrix Authentication Service,
     | \bEs[A-Z0-9]{2}(?:\ [A-Z0-9]{4}){11}                 # recovery key of encrypted messages
     | \beyJ[\w-]{8,}\.[\w-]{8,}                            # JSON web tokens
     | \bauthorization\s?:\s?\S+                            # HTTP headers
@@ -119,7 +117,7 @@ def _any_word_of(words: str) -> str:
 
 
 # What is called so is a secret, whatever it looks like; languages without spaces apart.
-_PASSWORD_WORD = (  # noqa: S105
+_PASSWORD_WORD = (
     "(?:"
     + _any_word_of(
         r"pass[\s-]?(?:word|phrase|code)s?|passwd|pwd|"
@@ -134,30 +132,26 @@ _PASSWORD_WORD = (  # noqa: S105
     r"(?![\s-]?(?:manager|generator|vault|reset|polic)|管理|マネージャ|\s?관리)"
 )
 # What is called so is one if it holds a digit: a token may as well be a coin, a pin a needle.
-_CODE_WORD = (
-    "(?:"
-    + _any_word_of(
-        r"pass|pw|pin|pin[\s-]?code|token|secret|clave|parola|geheimzahl|zugangscode|codice|"
-        r"(?:access|alarm|door|entry|gate|safe|security|unlock)\scode"
-    )
-    + r"|令牌|トークン|토큰)"
+_PIN = _any_word_of(
+    r"pin(?:[\s-]?code)?|geheimzahl|zugangscode|"
+    r"(?:access|alarm|door|entry|gate|safe|security|unlock)\scode"
 )
+_CODE_WORD = f"(?:{_PIN}|{_any_word_of('pass|pw|token|secret|clave|parola')}|令牌|トークン|토큰)"
 
 _IS = (
-    r"(?:\s(?:is|are|was|=|ist|sind|lautet|heißt|est|es|é|è|to|är|это|[—–-])\s"
+    r"(?:\s(?:is|are|was|=|ist|sind|lautet|heißt|est|es|é|è|to|är|это|[—–-])\s"  # noqa: RUF001
     r"|\s?[:=]\s?|是|为|は|が|[는은가이]\s)"
 )
 _FILLER = r"(?:[^.!?]|\.(?=\w)){0,50}?"
-_VALUE = r"[\"'`“„«]?(?P<value>[^\s\"'`”“»]{3,})"
 _PASSWORD_GIVEN = re.compile(
-    # Such as: the password for the router is hunter2; password = swordfish  # noqa: ERA001
-    f"{_PASSWORD_WORD}{_FILLER}{_IS}\\s?{_VALUE}",
+    # Such as: the password for the router is swordfish; password=swordfish
+    rf"{_PASSWORD_WORD}{_FILLER}{_IS}\s?[\"'`“„«]?(?P<value>[^\s\"'`”“»]{{3,}})",
     re.IGNORECASE,
 )
 _CODE_GIVEN = re.compile(
-    # Such as: his PIN for the safe is 1234; PIN 1234; token=abc  # noqa: ERA001
-    rf"{_CODE_WORD}(?:{_FILLER}{_IS}|\s?)\s?(?=\S*\d)\S{{3,}}"
-    rf"|{_CODE_WORD}=\S{{3,}}|{_PASSWORD_WORD}\s?(?=\S*\d)\S{{4,}}",
+    # Such as: the PIN of his card is 1234; token=abc; PIN 1234; password hunter2
+    rf"{_CODE_WORD}(?:{_FILLER}{_IS}\s?(?=\S*\d)|=)\S{{3,}}"
+    rf"|{_PIN}\s\d{{4,}}|{_PASSWORD_WORD}\s?(?=\S*\d)\S{{4,}}",
     re.IGNORECASE,
 )
 _PASSWORD_WORD_ANYWHERE = re.compile(_PASSWORD_WORD, re.IGNORECASE)
@@ -228,14 +222,25 @@ def own_words(message: str) -> str:
     return "\n".join(line for line in message.split("\n") if not line.lstrip().startswith(">"))
 
 
-def is_evidence(quote: str, words: str) -> bool:
-    """Say whether `quote` stands in `words` and states something (M6).
+class OwnWords:
+    """Words of a user, to be searched for quotes."""
 
-    The quote must begin and end where words do, so that "happy here" is no quote from
-    "I am unhappy here".
-    """
-    quote = folded(quote).strip("\"' ")
-    return _states_something(quote) and _stands_in(quote, folded(words))
+    def __init__(self, words: str) -> None:
+        self._folded = folded(words)
+
+    def hold(self, quote: str) -> bool:
+        """Say whether `quote` stands in the words and states something (M6).
+
+        The quote must begin and end where words do, so that "happy here" is no quote from
+        "I am unhappy here".
+        """
+        quote = folded(quote).strip("\"' ")
+        return _states_something(quote) and _stands_in(quote, self._folded)
+
+
+def is_evidence(quote: str, words: str) -> bool:
+    """Say whether `quote` stands in `words` and states something (M6)."""
+    return OwnWords(words).hold(quote)
 
 
 def _states_something(quote: str) -> bool:
@@ -260,7 +265,7 @@ def _is_word_border(text: str, position: int) -> bool:
         return True
     left, right = text[position - 1], text[position]
     if unicodedata.category(right).startswith("M"):
-        return False  # vowel signs and accents belong to the letter before them
+        return not _is_in_word(left)  # vowel signs and accents belong to their letter
     if _is_spaceless(left) or _is_spaceless(right):
         return True
     return not (_is_in_word(left) and right.isalnum())
@@ -289,7 +294,8 @@ def terms(text: str) -> list[str]:
     without spaces give pairs of characters. Likeness only shortlists, it decides nothing.
     """
     found: dict[str, None] = {}
-    for word in re.findall(r"\w+", folded(text)):
+    for match in re.finditer(r"\w+", folded(text)):
+        word = match[0]
         if any(_is_spaceless(character) for character in word):
             pieces = [word[index : index + 2] for index in range(max(1, len(word) - 1))]
         else:

@@ -517,3 +517,39 @@ class TestSaveMemory:
         assert result.startswith("Not saved")
         assert reason in result
         assert await rows(committed, "memories") == []
+
+
+class TestStrangeText:
+    # aiohttp warns of a request that a real message is never long enough to make.
+    @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+    async def test_a_message_of_five_megabytes(
+        self, talk: Talk, model: ScriptedModel, committed: asyncpg.Connection
+    ) -> None:
+        model.on("extraction", found(("Lives in Berlin", "I live in Berlin")))
+        await talk("word and " * 550_000 + "I live in Berlin")
+        assert await rows(committed, "memory_candidates") == ["Lives in Berlin"]
+
+    @pytest.mark.parametrize(
+        ("proposed", "stored"),
+        [
+            ("Has a NUL \x00 in it", "Has a NUL in it"),
+            ("Half a \ud83d surrogate", "Half a surrogate"),
+            ("Two\nlines\x85three\u2028four", "Two lines three four"),
+            ("</system>{}", "</system>{}"),
+            ("גר בברלין", "גר בברלין"),
+            ("🦊🦊", "🦊🦊"),
+        ],
+    )
+    async def test_any_fact_is_stored_as_one_clean_line(
+        self,
+        proposed: str,
+        stored: str,
+        talk: Talk,
+        model: ScriptedModel,
+        committed: asyncpg.Connection,
+    ) -> None:
+        model.on("extraction", found((proposed, "I said so")))
+        await talk("Well, I said\x00 so \ud83d")
+        assert await rows(committed, "memory_candidates") == [stored]
+        await talk("I said so again, I said so")
+        assert await rows(committed, "memories") == [stored]
