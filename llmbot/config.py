@@ -89,6 +89,22 @@ def _model(value: object) -> str:
     return value
 
 
+def _expressions(value: object) -> tuple[re.Pattern[str], ...]:
+    if not isinstance(value, list):
+        raise InvalidValueError("must be a list of regular expressions")
+    return tuple(_expression(number, text) for number, text in enumerate(value))
+
+
+def _expression(number: int, text: object) -> re.Pattern[str]:
+    part, shown = f"[{number}]", _shown(text)
+    if not isinstance(text, str):
+        raise InvalidValueError("must be a regular expression in quotes", part, shown)
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InvalidValueError(f"is no regular expression ({error})", part, shown) from None
+
+
 def _providers(value: object) -> dict[str, Provider]:
     if not isinstance(value, Mapping):
         raise InvalidValueError("must be a map from provider names to baseUrl and apiKeyEnv")
@@ -175,6 +191,15 @@ class Settings:
     ask_rate_limit_window: float = _setting("askRateLimitWindow", _seconds)
     code_rate_limit_count: int = _setting("codeRateLimitCount", _integer(0))
     code_rate_limit_window: float = _setting("codeRateLimitWindow", _seconds)
+    allowed_users: tuple[re.Pattern[str], ...] = _setting("allowedUsers", _expressions)
+    answer_mentions: bool = _setting("answerMentions", _boolean)
+    answer_direct_chats: bool = _setting("answerDirectChats", _boolean)
+
+    def allows(self, user_id: str) -> bool:
+        """Say whether this user gets answers: everybody where the list is empty."""
+        return not self.allowed_users or any(
+            expression.fullmatch(user_id) for expression in self.allowed_users
+        )
 
     @property
     def memory_model(self) -> str:

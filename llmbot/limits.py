@@ -11,6 +11,7 @@ from . import texts
 from .config import Settings
 from .texts import Text
 
+_TELL_AGAIN_SECONDS = 60.0
 _MAX_REMEMBERED_EVENTS = 10_000
 
 
@@ -87,11 +88,15 @@ class Limits:
     def __init__(self) -> None:
         self._ask = RateLimit()
         self._code = RateLimit()
+        self._not_allowed = RateLimit()
 
     def refusal(
         self, user_id: str, prompt: str, settings: Settings, *, is_code: bool
     ) -> Refusal | None:
         """Count a prompt of `!ask` or `!code`, or return why it is refused."""
+        if not settings.allows(user_id):
+            told = self._not_allowed.take(user_id, 1, _TELL_AGAIN_SECONDS) is not None
+            return Refusal(texts.NOT_ALLOWED, is_silent=told)
         if not prompt:
             return Refusal(texts.CODE_USAGE if is_code else texts.ASK_USAGE)
         if len(prompt) > settings.max_prompt_length:

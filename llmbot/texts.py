@@ -37,6 +37,9 @@ class Text:
 
 ASK_USAGE = Text("Usage: !ask <text>")
 CODE_USAGE = Text("Usage: !code <text>")
+NOT_ALLOWED = Text(
+    "I answer only those whom this bot's operator allows to ask; you are not among them yet."
+)
 CUT_OFF = "\n\n*(The model had to stop here: its answer was too long.)*"
 FORGOTTEN = Text("I have forgotten our conversation here. Your memories are as they were.")
 NOTHING_TO_FORGET = Text("There is no conversation to forget here.")

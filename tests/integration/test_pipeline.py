@@ -13,11 +13,7 @@ import aiohttp
 import asyncpg
 import pytest
 from maubot.lib.plugin_db import ProxyPostgresDatabase
-from mautrix.util.config import RecursiveDict
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap
 
-from devstack.build import ROOT
 from devstack.scripted_model import (
     Reply,
     ScriptedModel,
@@ -28,26 +24,20 @@ from devstack.scripted_model import (
     reply_json,
     text,
 )
-from llmbot.config import Config, Settings
+from llmbot.config import Settings
 from llmbot.memory.cleanup import RejectedCleanupError
 from llmbot.memory.pipeline import CleanupRunningError, Exchange, MemoryPipeline
 from llmbot.memory.rules import Mention
 from llmbot.memory.store import MemoryStore
 from llmbot.models import ModelClient, ModelError, Provider
 
+from ..unit.settings import default_settings
 from .database import Clock
 
 ADA = "@ada:example.org"
 BOB = "@bob:example.org"
 OPEN_ROOM = "!open:example.org"
 CLOSED_ROOM = "!closed:example.org"
-
-
-def default_settings() -> Settings:
-    base = RecursiveDict(YAML().load((ROOT / "base-config.yaml").read_text()), CommentedMap)
-    config = Config(CommentedMap, base.clone, lambda _: None)
-    config.reload(logging.getLogger("test.config"))
-    return config.settings
 
 
 class Talk:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
 import pytest
 
-from llmbot import limits
-from llmbot.limits import RateLimit, SeenEvents, TooMany
+from llmbot import limits, texts
+from llmbot.config import Settings
+from llmbot.limits import Limits, RateLimit, Refusal, SeenEvents, TooMany
+
+from .settings import default_settings
 
 ADA = "@ada:example.org"
 BOB = "@bob:example.org"
@@ -97,3 +103,56 @@ def test_an_event_is_new_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not seen.is_new("$a")
     assert seen.is_new("$d")
     assert seen.is_new("$a"), "the oldest made room"
+
+
+class TestLimits:
+    def ask(self, limits: Limits, settings: Settings, prompt: str = "hello") -> Refusal | None:
+        return limits.refusal(ADA, prompt, settings, is_code=False)
+
+    def test_an_empty_prompt_gets_the_usage(self) -> None:
+        limits, settings = Limits(), default_settings()
+        assert self.ask(limits, settings, "") == Refusal(texts.ASK_USAGE)
+        refused = limits.refusal(ADA, "", settings, is_code=True)
+        assert refused == Refusal(texts.CODE_USAGE)
+
+    def test_a_long_prompt_is_told_the_limit(self) -> None:
+        settings = dataclasses.replace(default_settings(), max_prompt_length=5)
+        assert self.ask(Limits(), settings, "12345") is None
+        assert self.ask(Limits(), settings, "123456") == Refusal(texts.prompt_too_long(6, 5))
+
+    def test_ask_and_code_have_limits_of_their_own(self) -> None:
+        limits = Limits()
+        settings = dataclasses.replace(
+            default_settings(), ask_rate_limit_count=1, code_rate_limit_count=2
+        )
+        assert self.ask(limits, settings) is None
+        first, second = self.ask(limits, settings), limits.ask_refusal(ADA, settings)
+        assert first is not None
+        assert second is not None
+        assert (first.is_silent, second.is_silent) == (False, True)
+        allowed = [limits.refusal(ADA, "x", settings, is_code=True) for _ in range(3)]
+        assert [refusal is None for refusal in allowed] == [True, True, False]
+
+    @pytest.mark.parametrize(
+        ("expressions", "allowed"),
+        [
+            ([], True),
+            (["@ada:example.org"], True),
+            ([r"@.*:example\.org"], True),
+            (["@bob:.*", "@ada:.*"], True),
+            (["@ada"], False),
+            ([r"@.*:example\.or"], False),
+            (["@Ada:example.org"], False),
+        ],
+    )
+    def test_an_expression_has_to_fit_the_whole_id(
+        self, expressions: list[str], allowed: bool
+    ) -> None:
+        compiled = tuple(map(re.compile, expressions))
+        settings = dataclasses.replace(default_settings(), allowed_users=compiled)
+        limits = Limits()
+        refusal = self.ask(limits, settings)
+        assert (refusal is None) is allowed
+        if not allowed:
+            assert refusal == Refusal(texts.NOT_ALLOWED)
+            assert self.ask(limits, settings) == Refusal(texts.NOT_ALLOWED, is_silent=True)
