@@ -128,7 +128,11 @@ async def play() -> None:
     text = TOUR.read_text()
     with tempfile.TemporaryDirectory() as folder:
         async with prompt_after_demo(Path(folder) / "stack") as prompt:
-            played = [[await take(prompt, step) for step in session] for session in sessions(text)]
+            played = []
+        for session in sessions(text):
+            # Python 3.10 takes no asynchronous comprehension inside another one.
+            taken = [await take(prompt, step) for step in session]
+            played.append(taken)
     TOUR.write_text(replaced(text, played))
 
 
