@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import aiohttp
 from mautrix.client import Client
@@ -22,6 +23,9 @@ from mautrix.types import (
 
 from devstack.process import StackError
 from devstack.synapse import Account
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class EncryptedMember:
@@ -53,7 +57,7 @@ class EncryptedMember:
         self.client.crypto.disable_device_change_key_rotation = True
         self.client.add_event_handler(EventType.ROOM_MESSAGE, self._take)
 
-    async def __aenter__(self) -> "EncryptedMember":
+    async def __aenter__(self) -> "Self":
         await self._crypto_store.put_device_id(self.client.device_id)
         await self.client.crypto.load()
         await self.client.crypto.share_keys()
