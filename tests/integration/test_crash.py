@@ -163,7 +163,8 @@ async def test_connection_cut_after_each_statement_so_also_before_the_commit(
     assert await everything(committed) != before, "the action has something to do"
 
 
-@pytest.mark.parametrize("name", ACTIONS)
+# To PostgreSQL a killed client is a cut connection, so the longest transactions are enough.
+@pytest.mark.parametrize("name", ["whole_pass", "cleanup"])
 async def test_process_killed_after_each_statement(
     name: str,
     store: MemoryStore,
