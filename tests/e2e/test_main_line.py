@@ -250,6 +250,30 @@ async def test_postgresql_stopped_in_the_middle_of_a_pass(world: World, ada: Per
     assert await ada.candidates() == {}
 
 
+async def test_an_update_of_the_plugin_in_the_middle_of_turns_and_passes_ends_them_cleanly(
+    world: World, ada: Person, tmp_path: Path
+) -> None:
+    await ada.tell("!ask I live in Berlin.")
+    await ada.until(candidates={"Lives in Berlin": 1})
+    world.hold("extraction")
+    await ada.tell("!ask I like tea.")
+    await world.requested("extraction", 2)
+    gate = world.hold("chat")
+    for _ in range(5):
+        await ada.tell_silently("!ask Are you there?")
+    await world.requested("chat", 7)
+    log_before = len(world.log())
+    await world.stack.admin.upload_plugin(build(tmp_path))
+    gate.release()
+    await world.begin()
+    assert "Lives in Berlin" not in await ada.rows("memories")
+    await ada.tell("!ask I live in Berlin.")
+    await ada.until(candidates={}, memories=["Lives in Berlin"])
+    log = world.log()[log_before:]
+    assert "leaking" not in log
+    assert "[ERROR@" not in log
+
+
 async def test_with_sqlite_it_does_not_start_and_says_which_setting_to_change(
     tmp_path: Path,
 ) -> None:
