@@ -103,28 +103,28 @@ class Synapse(Service):
         """Tell whether clients are served."""
         return await http_answers(f"{self.url}/_matrix/client/versions")
 
-    async def register(self, name: str) -> Account:
-        """Make a user with a random password and log it in.
+    async def register(self, name: str, *, admin: bool = False) -> Account:
+        """Make a user, or an admin of the homeserver, with a random password and log it in.
 
         Raises:
             StackError: It refused, for example because the name is in use, or did not answer.
         """
         try:
-            return await self._register(name)
+            return await self._register(name, admin)
         except (aiohttp.ClientError, ValueError) as error:
             raise StackError(f"Synapse did not answer: {error}") from error
 
-    async def _register(self, name: str) -> Account:
+    async def _register(self, name: str, admin: bool) -> Account:
         password = secrets.token_urlsafe(9)
         address = f"{self.url}/_synapse/admin/v1/register"
         async with aiohttp.ClientSession() as http:
             async with http.get(address) as response:
                 nonce = str((await response.json())["nonce"])
-            fields = (nonce, name, password, "notadmin")
+            fields = (nonce, name, password, "admin" if admin else "notadmin")
             mac = hmac.new(
                 self._registration_secret.encode(), "\0".join(fields).encode(), hashlib.sha1
             )
-            body = {"nonce": nonce, "username": name, "password": password, "admin": False}
+            body = {"nonce": nonce, "username": name, "password": password, "admin": admin}
             async with http.post(address, json={**body, "mac": mac.hexdigest()}) as response:
                 answer = await response.json()
                 if response.status != 200:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import secrets
+import time
 
 from maubot import MessageEvent, Plugin
 from maubot.handlers import event
-from mautrix.types import EventType, MessageType, RedactionEvent
+from mautrix.types import EventType, RedactionEvent, StateEvent
 from mautrix.util.async_db import UpgradeTable
 
 from . import texts
-from .addressing import Command, Message, Request, addressed
+from .addressing import Command, Request, addressed
 from .assistant import Answer, Assistant, Turn
 from .code_files import code_files
 from .config import Config, Settings
 from .conversation import ConversationKey, Conversations
 from .files import send_file
+from .incoming import MessageReader
 from .limits import Limits, Refusal, SeenEvents
 from .memory.migrations import upgrade_table
 from .memory.pipeline import Exchange, MemoryPipeline
@@ -23,9 +27,9 @@ from .memory.rules import Mention
 from .memory.store import MemoryStore
 from .memory_commands import MemoryCommands
 from .models import ModelClient, ModelError
-from .replies import rendered, reply, typing
+from .replies import RoomGoneError, rendered, reply, working
 from .reporting import FailureLog
-from .room import Rooms
+from .room import SETTINGS_EVENT, Rooms
 from .surroundings import SurroundingsReader
 from .tasks import RunningTasks
 from .texts import Text
@@ -42,6 +46,9 @@ class LLMBot(Plugin):
     surroundings: SurroundingsReader
     conversations: Conversations
     seen_events: SeenEvents
+    rooms: Rooms
+    messages: MessageReader
+    started: int
     turns: RunningTasks
     failures: FailureLog
 
@@ -59,15 +66,17 @@ class LLMBot(Plugin):
         """Put the parts together; maubot has prepared config and database."""
         self.config.reload(self.log)
         models = ModelClient(self.http, self.log)
-        rooms = Rooms(self.client, self.log)
+        self.started = time.time_ns() // 1_000_000
+        self.rooms = Rooms(self.client, self.log)
+        self.messages = MessageReader(self.client, self.rooms)
         store = MemoryStore(self.database)
         self.limits = Limits()
         self.surroundings = SurroundingsReader(self.client)
         self.seen_events = SeenEvents()
         self.turns = RunningTasks()
         self.failures = FailureLog(self.log)
-        self.pipeline = MemoryPipeline(store, models, rooms.memory_enabled, self.log)
-        self.memory_commands = MemoryCommands(store, self.pipeline, self.limits)
+        self.pipeline = MemoryPipeline(store, models, self.rooms.memory_enabled, self.log)
+        self.memory_commands = MemoryCommands(store, self.pipeline, self.limits, self.rooms)
         self.conversations = Conversations()
         self.assistant = Assistant(models, store, self.pipeline, self.conversations, self.log)
 
@@ -83,32 +92,50 @@ class LLMBot(Plugin):
     @event.on(EventType.ROOM_MESSAGE)
     async def on_message(self, evt: MessageEvent) -> None:
         """Answer a message that is for the bot."""
-        content = evt.content
-        if getattr(content, "msgtype", None) != MessageType.TEXT:
-            return
-        if not isinstance(content.body, str):
-            return
-        message = Message(
-            sender=evt.sender,
-            body=content.body,
-            is_text=content.msgtype == MessageType.TEXT,
-            is_edit=content.get_edit() is not None,
-        )
-        request = addressed(message, self.client.mxid)
-        if request is None or not self.seen_events.is_new(evt.event_id):
-            return
         with self.turns.including_this():
+            settings = self.config.settings
+            request = await self._request(evt, settings)
+            if request is None or not self.seen_events.is_new(evt.event_id):
+                return
             try:
-                await self._answer(evt, request, self.config.settings)
+                await self._answer(evt, request, settings)
+            except RoomGoneError as error:
+                self.log.debug("No answer to %s: %s", evt.event_id, error)
             # What nobody foresaw gets an id that the user sees and the log explains.
             except Exception:
                 error_id = secrets.token_hex(4)
                 self.log.exception("Internal error %s", error_id)
-                await reply(evt, texts.internal_error(error_id))
+                with contextlib.suppress(RoomGoneError):
+                    await reply(evt, texts.internal_error(error_id))
+
+    async def _request(self, evt: MessageEvent, settings: Settings) -> Request | None:
+        """Return what a message asks the bot for."""
+        message = await self.messages.read(evt)
+        if message is None:
+            return None
+        return addressed(
+            message,
+            self.client.mxid,
+            await self.rooms.own_name(evt.room_id),
+            started=self.started,
+            answers_mentions=settings.answer_mentions,
+            answers_direct_chats=settings.answer_direct_chats,
+        )
+
+    @event.on(SETTINGS_EVENT)
+    async def on_room_settings(self, evt: StateEvent) -> None:
+        """Follow what a room says of its memory."""
+        self.rooms.on_settings_event(evt)
+
+    @event.on(EventType.ROOM_MEMBER)
+    async def on_member(self, evt: StateEvent) -> None:
+        """Follow who is in a room."""
+        self.rooms.on_member_event(evt)
 
     @event.on(EventType.ROOM_REDACTION)
     async def on_redaction(self, evt: RedactionEvent) -> None:
-        """Let a message that was taken back leave the conversation."""
+        """Let a message that was taken back leave the conversation, and follow its room."""
+        self.rooms.on_redaction(evt)
         self.conversations.redact(evt.room_id, evt.redacts)
 
     async def _answer(self, evt: MessageEvent, request: Request, settings: Settings) -> None:
@@ -128,8 +155,8 @@ class LLMBot(Plugin):
         return texts.FORGOTTEN if self.conversations.forget(key) else texts.NOTHING_TO_FORGET
 
     async def _memories(self, evt: MessageEvent, text: str, settings: Settings) -> None:
-        async with typing(self.client, evt.room_id):
-            answer = await self.memory_commands.run(evt.sender, text, settings)
+        async with working(evt):
+            answer = await self.memory_commands.run(evt.sender, evt.room_id, text, settings)
             if isinstance(answer, Refusal):
                 await self._refuse(evt, answer)
             else:
@@ -145,7 +172,7 @@ class LLMBot(Plugin):
         mention = Mention(evt.sender, evt.room_id, evt.event_id)
         turn = Turn(is_code, mention, evt.content.get_thread_parent(), prompt)
         try:
-            async with typing(self.client, evt.room_id):
+            async with working(evt):
                 surroundings = await self.surroundings.read(evt)
                 answer = await self.assistant.answer(turn, surroundings, settings)
                 await self._send_answer(evt, answer, is_code=is_code)
@@ -164,7 +191,8 @@ class LLMBot(Plugin):
             await reply(evt, refusal.text)
 
     async def _send_answer(self, evt: MessageEvent, answer: Answer, *, is_code: bool) -> None:
-        await reply(evt, rendered(answer.text + (texts.CUT_OFF if answer.is_cut_off else "")))
+        text = answer.text + (texts.CUT_OFF if answer.is_cut_off else "")
+        await reply(evt, await asyncio.to_thread(rendered, text))
         if is_code:
             for file in code_files(answer.text):
                 await send_file(evt, file)

@@ -6,6 +6,7 @@ from maubot import MessageEvent
 from mautrix.types import EventID, FileInfo, MediaMessageEventContent, MessageType
 
 from .code_files import CodeFile
+from .replies import send
 
 
 async def send_file(event: MessageEvent, file: CodeFile) -> EventID:
@@ -29,6 +30,4 @@ async def send_file(event: MessageEvent, file: CodeFile) -> EventID:
         content.url = await client.upload_media(
             file.content, mime_type=file.media_type, filename=file.name
         )
-    if event.content.get_thread_parent():
-        content.set_thread_parent(event)
-    return await client.send_message(event.room_id, content)
+    return await send(event, content)

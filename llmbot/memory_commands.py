@@ -12,6 +12,7 @@ from .memory.facts import one_line, refusal
 from .memory.pipeline import CleanupRunningError, MemoryPipeline
 from .memory.store import Edited, MemoryStore
 from .models import ModelError
+from .room import Rooms, SwitchOutcome
 from .texts import Text
 
 PAGE_SIZE = 20
@@ -20,13 +21,16 @@ PAGE_SIZE = 20
 class MemoryCommands:
     """Carries out what follows `!memories`, for the caller alone."""
 
-    def __init__(self, store: MemoryStore, pipeline: MemoryPipeline, limits: Limits) -> None:
+    def __init__(
+        self, store: MemoryStore, pipeline: MemoryPipeline, limits: Limits, rooms: Rooms
+    ) -> None:
         self._store = store
         self._pipeline = pipeline
         self._limits = limits
+        self._rooms = rooms
 
-    async def run(  # noqa: PLR0911 - one return for each command
-        self, user_id: str, text: str, settings: Settings
+    async def run(  # noqa: PLR0911, C901 - one return for each command
+        self, user_id: str, room_id: str, text: str, settings: Settings
     ) -> Text | Refusal:
         """Return the reply, or why there is none now."""
         words = text.split()
@@ -46,8 +50,23 @@ class MemoryCommands:
                 return await self._cleanup(user_id, settings)
             case ["undo"]:
                 return texts.undone(await self._store.undo_cleanup(user_id))
+            case ["room"]:
+                return texts.room_memory(enabled=await self._rooms.memory_enabled(room_id))
+            case ["room", "on" | "off" as wanted]:
+                return await self._switch_room(user_id, room_id, enabled=wanted == "on")
+            case ["room", *_]:
+                return texts.ROOM_USAGE
             case _:
                 return texts.MEMORIES_USAGE
+
+    async def _switch_room(self, user_id: str, room_id: str, *, enabled: bool) -> Text:
+        match await self._rooms.set_memory_enabled(room_id, user_id, enabled=enabled):
+            case SwitchOutcome.DONE:
+                return texts.room_memory_switched(enabled=enabled)
+            case SwitchOutcome.SENDER_LACKS_POWER:
+                return texts.ROOM_SENDER_LACKS_POWER
+            case SwitchOutcome.BOT_LACKS_POWER:
+                return texts.ROOM_BOT_LACKS_POWER
 
     async def _list(self, user_id: str, page: int) -> Text:
         memories, total = await self._store.page(user_id, page, PAGE_SIZE)

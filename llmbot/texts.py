@@ -45,6 +45,16 @@ FORGOTTEN = Text("I have forgotten our conversation here. Your memories are as t
 NOTHING_TO_FORGET = Text("There is no conversation to forget here.")
 MEMORIES_USAGE = Text(
     "Usage: !memories [page] | del <id> [<id>…] | edit <id> <text> | clear | cleanup | undo"
+    " | room [on|off]"
+)
+ROOM_USAGE = Text("Usage: !memories room [on|off]")
+ROOM_SENDER_LACKS_POWER = Text(
+    "You may not change this room's settings. Please ask a moderator of the room."
+)
+ROOM_BOT_LACKS_POWER = Text(
+    "I may not change this room's settings. Please make me a moderator of the room, or set "
+    '{"memoryEnabled": true} or {"memoryEnabled": false} in its state event dev.llmbot.settings '
+    "yourself."
 )
 DELETE_USAGE = Text("Usage: !memories del <id> [<id>…]")
 EDIT_USAGE = Text("Usage: !memories edit <id> <text>")
@@ -185,6 +195,24 @@ def undone(count: int) -> Text:
 
 def _memories(count: int) -> str:
     return "1 memory" if count == 1 else f"{count} memories"
+
+
+def room_memory(*, enabled: bool) -> Text:
+    """Tell whether I learn from what is said in a room (M2)."""
+    if enabled:
+        return Text(
+            "Memory is on in this room: I learn about people from what they ask me here. "
+            "Moderators switch it off with !memories room off."
+        )
+    return Text(
+        "Memory is off in this room: I learn nothing about people from what they ask me here, "
+        "unless they ask me to remember it. Moderators switch it on with !memories room on."
+    )
+
+
+def room_memory_switched(*, enabled: bool) -> Text:
+    """Tell that a room's memory was switched."""
+    return Text(f"Memory is now {'on' if enabled else 'off'} in this room.")
 
 
 # --- limits ------------------------------------------------------------------------------------
