@@ -1,10 +1,10 @@
-# make demo | test | lint | build | format | lock | clean; see README.md.
+# make demo | test | eval | lint | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test lint format build real-model lock clean
+.PHONY: demo test eval lint format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -15,6 +15,10 @@ demo: .venv/.installed
 
 test: .venv/.installed
 	@$(PY) -m pytest
+
+# How much of the memory is true; MODEL=provider/name asks a real model, see evaluation/.
+eval: .venv/.installed
+	@$(PY) -m evaluation
 
 lint: .venv/.installed
 	@$(PY) -m ruff format --check .

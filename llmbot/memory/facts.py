@@ -11,6 +11,8 @@ import itertools
 import re
 import unicodedata
 
+from .small_talk import is_small_talk
+
 MAX_FACT_LENGTH = 500
 """Characters that a stored fact may have (M14)."""
 
@@ -235,7 +237,11 @@ class OwnWords:
         "I am unhappy here".
         """
         quote = folded(quote).strip("\"' ")
-        return _states_something(quote) and _stands_in(quote, self._folded)
+        return (
+            _states_something(quote)
+            and not is_small_talk(quote)
+            and _stands_in(quote, self._folded)
+        )
 
 
 def is_evidence(quote: str, words: str) -> bool:

@@ -116,6 +116,12 @@ MUTANTS = [
         "for word in quote.split()) >= 1",
     ),
     Mutant(
+        "M6: small talk is evidence",
+        FACTS,
+        "            and not is_small_talk(quote)\n",
+        "",
+    ),
+    Mutant(
         "M6: quoted lines are the user's words",
         FACTS,
         'if not line.lstrip().startswith(">")',

@@ -28,6 +28,7 @@ TESTS = [
     "tests/integration/test_store.py",
     "tests/integration/test_pipeline.py",
     "tests/unit/test_facts.py",
+    "tests/unit/test_small_talk.py",
 ]
 WORKERS = os.cpu_count() or 1
 
