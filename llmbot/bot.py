@@ -176,14 +176,14 @@ class LLMBot(Plugin):
                 surroundings = await self.surroundings.read(evt)
                 answer = await self.assistant.answer(turn, surroundings, settings)
                 await self._send_answer(evt, answer, is_code=is_code)
+                # Before typing stops: the next message may be on its way already.
+                self.assistant.remember_exchange(turn, answer, settings)
+                # M1: after the answer was sent; with the settings as they are now.
+                exchange = Exchange(mention, turn.words, answer.text)
+                self.pipeline.start_pass(exchange, self.config.settings)
         except ModelError as error:
             self._log_no_answer(error)
             await reply(evt, texts.model_error(error))
-            return
-        self.assistant.remember_exchange(turn, answer, settings)
-        # M1: after the answer was sent; with the settings as they are now.
-        exchange = Exchange(mention, turn.words, answer.text)
-        self.pipeline.start_pass(exchange, self.config.settings)
 
     async def _refuse(self, evt: MessageEvent, refusal: Refusal) -> None:
         self.log.debug("Refused %s: %s", evt.event_id, refusal.text.plain)
