@@ -71,7 +71,7 @@ class LLMBot(Plugin):
         self.messages = MessageReader(self.client, self.rooms)
         store = MemoryStore(self.database)
         self.limits = Limits()
-        self.surroundings = SurroundingsReader(self.client)
+        self.surroundings = SurroundingsReader(self.client, self.rooms)
         self.seen_events = SeenEvents()
         self.turns = RunningTasks()
         self.failures = FailureLog(self.log)

@@ -12,6 +12,7 @@ from maubot.matrix import MaubotMatrixClient
 from mautrix.types import EventType, RoomID, UserID
 
 from .prompts import Quoted, Surroundings
+from .room import Rooms
 
 _KEPT_SECONDS = 600.0
 _MAX_NAMES = 5000
@@ -20,8 +21,9 @@ _MAX_NAMES = 5000
 class SurroundingsReader:
     """Finds out what surrounds a message."""
 
-    def __init__(self, client: MaubotMatrixClient) -> None:
+    def __init__(self, client: MaubotMatrixClient, rooms: Rooms) -> None:
         self._client = client
+        self._rooms = rooms
         self._names = _Names(client)
 
     async def read(self, event: MessageEvent) -> Surroundings:
@@ -29,11 +31,11 @@ class SurroundingsReader:
         room, person, own_name, quoted = await asyncio.gather(
             self._names.room(event.room_id),
             self._names.member(event.room_id, event.sender),
-            self._names.member(event.room_id, self._client.mxid),
+            self._rooms.own_name(event.room_id),
             self._quoted(event),
         )
         today = datetime.datetime.now(datetime.timezone.utc).date()
-        return Surroundings(own_name, room, person, today, quoted)
+        return Surroundings(own_name or self._client.mxid, room, person, today, quoted)
 
     async def _quoted(self, event: MessageEvent) -> Quoted | None:
         """Return the message that this one replies to; None too where it cannot be read."""
