@@ -21,6 +21,7 @@ class Candidate:
     key: str
     mentions: int
     last_seen: datetime.datetime
+    room_id: str
     event_ids: tuple[str, ...]
 
 
@@ -39,6 +40,17 @@ class Proposals:
     def keys(self) -> list[str]:
         """The keys under which the new facts may be known already."""
         return [fact_key(fact) for fact in self.new]
+
+
+@dataclasses.dataclass(frozen=True)
+class KnownMemories:
+    """A user's memories, as far as a pass has to know them.
+
+    `keys` holds at least those of the proposals' keys that are memories' keys.
+    """
+
+    count: int
+    keys: Collection[str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,11 +95,22 @@ class Changes:
     created: Sequence[str]
     remembered: Sequence[str]
 
+    @property
+    def are_none(self) -> bool:
+        """Whether there is nothing to write."""
+        return not (
+            self.contradicted
+            or self.reinforced
+            or self.promoted
+            or self.created
+            or self.remembered
+        )
+
 
 def decide(
     proposals: Proposals,
     candidates: Iterable[Candidate],
-    memory_keys: Collection[str],
+    memories: KnownMemories,
     event_id: str,
     settings: PassSettings,
     now: datetime.datetime,
@@ -97,7 +120,7 @@ def decide(
     Args:
         proposals: What the extractor found.
         candidates: The user's candidates that the proposals may be about, none of them stale.
-        memory_keys: The keys of all the user's memories.
+        memories: What there is to know of the user's memories.
         event_id: The event that mentions the facts.
         settings: The pass's settings.
         now: The time of the pass.
@@ -114,7 +137,7 @@ def decide(
     for fact, key in zip(proposals.new, proposals.keys, strict=True):
         if key in by_key:  # M7: said again in the same words
             mentioned[by_key[key].id] = by_key[key]
-        elif key not in memory_keys:  # M7: else it is known already
+        elif key not in memories.keys:  # M7: else it is known already
             unknown.setdefault(key, fact)
 
     counted = [
@@ -124,7 +147,7 @@ def decide(
     ]
     # M9: promotion happens at a reinforcement, while there is room.
     due = [c for c in counted if c.mentions + 1 >= settings.promotion_threshold]
-    room = max(0, settings.max_per_user - len(memory_keys))
+    room = max(0, settings.max_per_user - memories.count)
     promoted = due[:room]
     # M7: with a threshold of 1 the first mention is enough, while there is room.
     room = room - len(promoted) if settings.promotion_threshold == 1 else 0

@@ -11,12 +11,21 @@ import contextlib
 import dataclasses
 import datetime
 import enum
+import hashlib
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 
 from mautrix.util.async_db import Connection, Database
 
 from .facts import fact_key, terms
-from .rules import Candidate, Changes, Mention, PassSettings, Proposals, decide
+from .rules import (
+    Candidate,
+    Changes,
+    KnownMemories,
+    Mention,
+    PassSettings,
+    Proposals,
+    decide,
+)
 
 MAX_SHOWN_CANDIDATES = 100
 """Candidates that the extractor is shown of one user."""
@@ -155,33 +164,23 @@ class MemoryStore:
         self, mention: Mention, proposals: Proposals, settings: PassSettings
     ) -> PassOutcome:
         """Carry out a pass: rules M3, M4 and M7 to M11 in one transaction (M16)."""
-        user_id = mention.user_id
-        async with self._locked(user_id) as connection:
+        async with self._locked(mention.user_id) as connection:
             now = self._clock()
-            memory_keys = await _memory_keys(connection, user_id)
-            if len(memory_keys) >= settings.max_per_user:  # M3, on the rows as they are now
+            memories, candidates = await _prune_and_read(
+                connection, mention.user_id, proposals, settings, now
+            )
+            if memories.count >= settings.max_per_user:  # M3, on the rows as they are now
                 return PassOutcome()
-            # M4: before anything else, so that no stale candidate is rescued.
-            stale_before = settings.stale_before(now)
-            if stale_before is not None:
-                await connection.execute(
-                    "DELETE FROM memory_candidates WHERE user_id = $1 AND last_seen < $2",
-                    user_id,
-                    stale_before,
-                )
-            if proposals == Proposals():
+            changes = decide(proposals, candidates, memories, mention.event_id, settings, now)
+            if changes.are_none:
                 return PassOutcome()
-            candidates = await _candidates(connection, user_id, proposals)
-            changes = decide(proposals, candidates, memory_keys, mention.event_id, settings, now)
-            await _write(connection, mention, changes, now)
-            promoted = len(changes.promoted) + len(changes.remembered)
+            cleanup_due = await _write(connection, mention, changes, settings, now)
             return PassOutcome(
                 created=len(changes.created),
                 reinforced=len(changes.reinforced),
-                promoted=promoted,
+                promoted=len(changes.promoted) + len(changes.remembered),
                 contradicted=len(changes.contradicted),
-                cleanup_due=promoted > 0
-                and await _count_promoting_pass(connection, user_id, settings),
+                cleanup_due=cleanup_due,
             )
 
     # --- what users see and change (M18: memories only) ----------------------------------------
@@ -361,14 +360,29 @@ class MemoryStore:
         """Open a transaction that no other change of this user's rows runs beside (M16).
 
         The lock is a statement of its own: the statements after it see what the transaction
-        before it committed.
+        before it committed. It travels together with the beginning, which costs one round
+        trip instead of two.
         """
-        async with self._database.acquire() as connection, connection.transaction():
-            await connection.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || $1::text, 0))",
-                user_id,
-            )
-            yield connection
+        async with self._database.acquire() as connection:
+            try:
+                await connection.execute(f"BEGIN; {lock_statement(user_id)}")
+                yield connection
+                await connection.execute("COMMIT")
+            except BaseException:
+                if not connection.wrapped.is_closed():
+                    await connection.execute("ROLLBACK")
+                raise
+
+
+def lock_statement(user_id: str) -> str:
+    """Return the statement that locks a user's rows in this schema until the transaction ends.
+
+    It takes no parameters, so that it can share a round trip. The number that stands for the
+    user may stand for another one as well, who then waits without need.
+    """
+    digest = hashlib.sha256(user_id.encode()).digest()
+    number = int.from_bytes(digest[:8], "big") >> 1  # within a signed bigint
+    return f"SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), {number}))"
 
 
 def _key_of(row: dict[str, str | None]) -> str:
@@ -396,31 +410,62 @@ async def _memory_keys(connection: Connection, user_id: str) -> list[str]:
     return [_key_of(row) for row in rows]
 
 
-async def _candidates(
-    connection: Connection, user_id: str, proposals: Proposals
-) -> list[Candidate]:
-    """Return the candidates that the proposals may be about (M7, M8, M10)."""
+async def _prune_and_read(
+    connection: Connection,
+    user_id: str,
+    proposals: Proposals,
+    settings: PassSettings,
+    now: datetime.datetime,
+) -> tuple[KnownMemories, list[Candidate]]:
+    """Delete stale candidates (M4), unless the user is at the cap (M3), and read for `decide`.
+
+    One round trip: the candidates that the proposals may be about (M7, M8, M10), each beside
+    the same description of the memories, or that alone. What is deleted here is still there
+    for the reading part, which therefore leaves out by itself what is stale: no stale
+    candidate is rescued. Rows inserted by hand have no key, so all of these are read.
+    """
     rows = await connection.fetch(
         """
-        SELECT id, fact, fact_key, mentions, last_seen, event_ids FROM memory_candidates
-        WHERE user_id = $1
-              AND (id = ANY ($2::bigint[]) OR fact_key = ANY ($3::text[]) OR fact_key IS NULL)
+        WITH memory AS (
+            SELECT count(*) AS number,
+                   array_agg(fact_key) FILTER (WHERE fact_key = ANY ($2::text[])) AS keys,
+                   array_agg(fact) FILTER (WHERE fact_key IS NULL) AS without_key
+            FROM memories WHERE user_id = $1
+        ), stale AS (
+            DELETE FROM memory_candidates
+            WHERE user_id = $1 AND last_seen < $4 AND (SELECT number FROM memory) < $5
+        )
+        SELECT memory.*, candidate.*
+        FROM memory LEFT JOIN (
+            SELECT id, fact, fact_key, mentions, last_seen, room_id, event_ids
+            FROM memory_candidates
+            WHERE user_id = $1 AND ($4::timestamptz IS NULL OR last_seen >= $4)
+                  AND (fact_key = ANY ($2::text[]) OR fact_key IS NULL
+                       OR id = ANY ($3::bigint[]))
+        ) AS candidate ON true
         """,
         user_id,
-        [*proposals.reinforced, *proposals.contradicted],
         proposals.keys,
+        [*proposals.reinforced, *proposals.contradicted],
+        settings.stale_before(now),
+        settings.max_per_user,
     )
-    return [
+    without_key = map(fact_key, rows[0]["without_key"] or ())
+    memories = KnownMemories(rows[0]["number"], {*(rows[0]["keys"] or ()), *without_key})
+    candidates = [
         Candidate(
             row["id"],
             row["fact"],
             _key_of(row),
             row["mentions"],
             row["last_seen"],
+            row["room_id"],
             tuple(row["event_ids"]),
         )
         for row in rows
+        if row["id"] is not None
     ]
+    return memories, candidates
 
 
 async def _delete_candidates(connection: Connection, user_id: str, keys: Sequence[str]) -> None:
@@ -433,55 +478,73 @@ async def _delete_candidates(connection: Connection, user_id: str, keys: Sequenc
 
 
 async def _write(
-    connection: Connection, mention: Mention, changes: Changes, now: datetime.datetime
-) -> None:
-    """Write what a pass changes (M7 to M10); statements with nothing to do are left out."""
-    memories = [(fact, mention.room_id) for fact in changes.remembered]
-    leaving = [candidate.id for candidate in (*changes.contradicted, *changes.promoted)]
-    if leaving:
-        # M9: a promoted candidate keeps the wording and the room it was first recorded with.
-        rows = await connection.fetch(
-            """
-            DELETE FROM memory_candidates WHERE user_id = $1 AND id = ANY ($2::bigint[])
-            RETURNING id, room_id
-            """,
-            mention.user_id,
-            leaving,
-        )
-        rooms = {row["id"]: row["room_id"] for row in rows}
-        memories += [(candidate.fact, rooms[candidate.id]) for candidate in changes.promoted]
-    if memories:
-        await _insert_memories(connection, mention.user_id, memories, now)
-    if changes.reinforced:
-        # M8: the text is never rewritten.
-        await connection.execute(
-            """
+    connection: Connection,
+    mention: Mention,
+    changes: Changes,
+    settings: PassSettings,
+    now: datetime.datetime,
+) -> bool:
+    """Write all that a pass changes (M7 to M11) in one round trip.
+
+    Returns:
+        Whether a cleanup is due (M11).
+    """
+    # M9: a promoted candidate keeps the wording and the room it was first recorded with.
+    memories = [(candidate.fact, candidate.room_id) for candidate in changes.promoted]
+    memories += [(fact, mention.room_id) for fact in changes.remembered]
+    promoting_passes = await connection.fetchval(
+        """
+        WITH gone AS (
+            -- M9, M10
+            DELETE FROM memory_candidates WHERE user_id = $1 AND id = ANY ($5::bigint[])
+            RETURNING id
+        ), stored AS (
+            -- M9, M7 with a threshold of 1
+            INSERT INTO memories (user_id, fact, fact_key, created_at, room_id)
+            SELECT $1, fact, fact_key, $2, room_id
+            FROM unnest($6::text[], $7::text[], $8::text[]) AS new (fact, fact_key, room_id)
+            ON CONFLICT (user_id, fact_key) DO NOTHING
+        ), mentioned AS (
+            -- M8: the text is never rewritten.
             UPDATE memory_candidates
-            SET mentions = mentions + 1, last_seen = $3, event_ids = event_ids || $4::text
-            WHERE user_id = $1 AND id = ANY ($2::bigint[])
-            """,
-            mention.user_id,
-            [candidate.id for candidate in changes.reinforced],
-            now,
-            mention.event_id,
-        )
-    if changes.created:
-        # M7. Arrays of arrays must be rectangular, so each row's terms travel as one text.
-        await connection.execute(
-            """
+            SET mentions = mentions + 1, last_seen = $2, event_ids = event_ids || $4::text
+            WHERE user_id = $1 AND id = ANY ($9::bigint[])
+        ), noted AS (
+            -- M7, once all that leaves is gone: a contradicted fact may be stated anew in the
+            -- same words. Arrays of arrays must be rectangular, so each row's terms travel as
+            -- one text.
             INSERT INTO memory_candidates
                 (user_id, fact, fact_key, terms, first_seen, last_seen, room_id, event_ids)
-            SELECT $1, fact, fact_key, string_to_array(terms, ' '), $5, $5, $6, ARRAY[$7::text]
-            FROM unnest($2::text[], $3::text[], $4::text[]) AS new (fact, fact_key, terms)
-            """,
-            mention.user_id,
-            changes.created,
-            [fact_key(fact) for fact in changes.created],
-            [" ".join(terms(fact)) for fact in changes.created],
-            now,
-            mention.room_id,
-            mention.event_id,
+            SELECT $1, fact, fact_key, string_to_array(terms, ' '), $2, $2, $3, ARRAY[$4::text]
+            FROM unnest($10::text[], $11::text[], $12::text[]) AS new (fact, fact_key, terms)
+            WHERE (SELECT count(*) FROM gone) >= 0
         )
+        -- M11: a pass that promotes something counts.
+        INSERT INTO memory_cleanup_counters (user_id, promoting_passes)
+        SELECT $1, CASE WHEN $13 = 1 THEN 0 ELSE 1 END
+        WHERE cardinality($6::text[]) > 0
+        ON CONFLICT (user_id) DO UPDATE
+        SET promoting_passes = CASE
+            WHEN $13 > 0 AND memory_cleanup_counters.promoting_passes + 1 >= $13 THEN 0
+            ELSE memory_cleanup_counters.promoting_passes + 1
+        END
+        RETURNING promoting_passes
+        """,
+        mention.user_id,
+        now,
+        mention.room_id,
+        mention.event_id,
+        [candidate.id for candidate in (*changes.contradicted, *changes.promoted)],
+        [fact for fact, _ in memories],
+        [fact_key(fact) for fact, _ in memories],
+        [room_id for _, room_id in memories],
+        [candidate.id for candidate in changes.reinforced],
+        changes.created,
+        [fact_key(fact) for fact in changes.created],
+        [" ".join(terms(fact)) for fact in changes.created],
+        settings.cleanup_interval,
+    )
+    return bool(promoting_passes == 0)
 
 
 async def _insert_memories(
@@ -504,27 +567,6 @@ async def _insert_memories(
         [room_id for _, room_id in facts],
         now,
     )
-
-
-async def _count_promoting_pass(
-    connection: Connection, user_id: str, settings: PassSettings
-) -> bool:
-    """Count a pass that promoted something; say whether a cleanup is due (M11)."""
-    promoting_passes = await connection.fetchval(
-        """
-        INSERT INTO memory_cleanup_counters (user_id, promoting_passes)
-        VALUES ($1, CASE WHEN $2 = 1 THEN 0 ELSE 1 END)
-        ON CONFLICT (user_id) DO UPDATE
-        SET promoting_passes = CASE
-            WHEN $2 > 0 AND memory_cleanup_counters.promoting_passes + 1 >= $2 THEN 0
-            ELSE memory_cleanup_counters.promoting_passes + 1
-        END
-        RETURNING promoting_passes
-        """,
-        user_id,
-        settings.cleanup_interval,
-    )
-    return bool(promoting_passes == 0)
 
 
 def _without_clashes(

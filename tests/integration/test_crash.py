@@ -113,13 +113,13 @@ class Statements:
         original = getattr(LoggingConnection, name)
 
         async def statement(connection: LoggingConnection, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            result = await original(connection, *args, **kwargs)
+            # So also after the one that begins the transaction, but not after the commit.
             if connection.wrapped.is_in_transaction():
                 self.count += 1
-                result = await original(connection, *args, **kwargs)
                 if self.after:
                     await self.after(self.count, connection)
-                return result
-            return await original(connection, *args, **kwargs)
+            return result
 
         return statement
 

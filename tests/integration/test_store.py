@@ -21,6 +21,7 @@ from llmbot.memory.store import (
     Merge,
     PassOutcome,
     Saved,
+    lock_statement,
 )
 
 from .database import DEFAULTS, START, Clock
@@ -646,10 +647,7 @@ class TestParallel:
         self, database: ProxyPostgresDatabase, told: Told, committed: asyncpg.Connection
     ) -> None:
         async with committed.transaction():
-            await committed.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || $1::text, 0))",
-                BOB,
-            )
+            await committed.execute(lock_statement(BOB))
             blocked = asyncio.ensure_future(told("a b", user_id=BOB))
             await told("a b", user_id=ADA)
             assert not blocked.done()

@@ -39,20 +39,32 @@ MUTANTS = [
     Mutant(
         "M3: a user who reached the cap meanwhile gets a pass",
         STORE,
-        "if len(memory_keys) >= settings.max_per_user:",
+        "if memories.count >= settings.max_per_user:",
         "if False:",
+    ),
+    Mutant(
+        "M3: a user who reached the cap meanwhile loses what is stale",
+        STORE,
+        "AND last_seen < $4 AND (SELECT number FROM memory) < $5",
+        "AND last_seen < $4 AND $5::integer IS NOT NULL",
     ),
     Mutant(
         "M4: candidates live for ever",
         STORE,
-        '"DELETE FROM memory_candidates WHERE user_id = $1 AND last_seen < $2",',
-        '"DELETE FROM memory_candidates WHERE user_id = $1 AND last_seen < $2 AND false",',
+        "WHERE user_id = $1 AND last_seen < $4",
+        "WHERE user_id = $1 AND last_seen < $4 AND false",
+    ),
+    Mutant(
+        "M4: what a pass prunes it rescues",
+        STORE,
+        "($4::timestamptz IS NULL OR last_seen >= $4)",
+        "($4::timestamptz IS NULL OR true)",
     ),
     Mutant(
         "M4: one at the cutoff is pruned",
         STORE,
-        "WHERE user_id = $1 AND last_seen < $2",
-        "WHERE user_id = $1 AND last_seen <= $2",
+        "WHERE user_id = $1 AND last_seen < $4",
+        "WHERE user_id = $1 AND last_seen <= $4",
     ),
     Mutant(
         "M4: a TTL of 0 prunes everything",
@@ -63,15 +75,15 @@ MUTANTS = [
     Mutant(
         "M4: pruning touches other users",
         STORE,
-        "DELETE FROM memory_candidates WHERE user_id = $1 AND last_seen < $2",
-        "DELETE FROM memory_candidates WHERE $1::text <> '' AND last_seen < $2",
+        "WHERE user_id = $1 AND last_seen < $4",
+        "WHERE last_seen < $4",
     ),
     Mutant(
         "M4: a pass without proposals prunes nothing",
         STORE,
-        "            # M4: before anything else",
-        "            if proposals == Proposals():\n                return PassOutcome()\n"
-        "            # M4: before anything else",
+        "        async with self._locked(mention.user_id) as connection:\n",
+        "        if proposals == Proposals():\n            return PassOutcome()\n"
+        "        async with self._locked(mention.user_id) as connection:\n",
     ),
     Mutant(
         "M4: a failed extraction prunes nothing",
@@ -136,7 +148,7 @@ MUTANTS = [
     Mutant(
         "M7: a known memory becomes a candidate again",
         RULES,
-        "elif key not in memory_keys:",
+        "elif key not in memories.keys:",
         "else:",
     ),
     Mutant(
@@ -166,8 +178,8 @@ MUTANTS = [
     Mutant(
         "M8: a mention does not move last_seen",
         STORE,
-        "mentions = mentions + 1, last_seen = $3,",
-        "mentions = mentions + 1, last_seen = LEAST(last_seen, $3),",
+        "mentions = mentions + 1, last_seen = $2,",
+        "mentions = mentions + 1, last_seen = LEAST(last_seen, $2),",
     ),
     Mutant(
         "M8: a mention counts twice",
@@ -220,27 +232,26 @@ MUTANTS = [
     Mutant(
         "M11: two promotions in one pass count twice",
         STORE,
-        "promoting_passes + 1 >= $2 THEN 0",
-        "promoting_passes + 2 >= $2 THEN 0",
+        "promoting_passes + 1 >= $13 THEN 0",
+        "promoting_passes + 2 >= $13 THEN 0",
     ),
     Mutant(
         "M11: passes without a promotion count",
         STORE,
-        "cleanup_due=promoted > 0",
-        "cleanup_due=promoted >= 0",
+        "WHERE cardinality($6::text[]) > 0",
+        "WHERE cardinality($6::text[]) >= 0",
     ),
     Mutant(
         "M11: an interval of 0 cleans up",
         STORE,
-        "CASE WHEN $2 = 1 THEN 0 ELSE 1 END",
-        "CASE WHEN $2 <= 1 THEN 0 ELSE 1 END",
+        "CASE WHEN $13 = 1 THEN 0 ELSE 1 END",
+        "CASE WHEN $13 <= 1 THEN 0 ELSE 1 END",
     ),
     Mutant(
         "M11: counters are shared",
         STORE,
-        "INSERT INTO memory_cleanup_counters (user_id, promoting_passes)\n        VALUES ($1,",
-        "INSERT INTO memory_cleanup_counters (user_id, promoting_passes)\n"
-        "        VALUES (left($1, 0),",
+        "SELECT $1, CASE WHEN $13",
+        "SELECT left($1, 0), CASE WHEN $13",
     ),
     Mutant(
         "M12: a single memory is cleaned up",
@@ -325,14 +336,14 @@ MUTANTS = [
     Mutant(
         "M16: passes of one user run side by side",
         STORE,
-        "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || $1::text, 0))",
-        "SELECT hashtextextended(current_schema() || $1::text, 0)",
+        "SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), {number}))",
+        "SELECT hashtextextended(current_schema(), {number})",
     ),
     Mutant(
         "M16: each statement commits alone",
         STORE,
-        "async with self._database.acquire() as connection, connection.transaction():",
-        "async with self._database.acquire() as connection:",
+        'f"BEGIN; {lock_statement(user_id)}"',
+        "lock_statement(user_id)",
     ),
     Mutant(
         "M18: others' memories can be deleted",
