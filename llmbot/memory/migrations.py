@@ -94,3 +94,69 @@ async def upgrade_v1(connection: Connection, scheme: Scheme) -> None:
     await connection.execute(
         "CREATE INDEX memory_cleanup_undo_user ON memory_cleanup_undo (user_id)"
     )
+
+
+@upgrade_table.register(description="Candidates by what they are about")
+async def upgrade_v2(connection: Connection, scheme: Scheme) -> None:
+    """Make candidates findable by their terms, however many of them a user has.
+
+    Triggers keep the table in step, whoever changes the candidates. It is a table and not an
+    index on `terms`: only so can the newest with a term be found without reading all of them,
+    and by an index that starts with the user.
+    """
+    if scheme != Scheme.POSTGRES:
+        raise WrongDatabaseError
+    await connection.execute(
+        """
+        CREATE TABLE memory_candidate_terms (
+            user_id      text NOT NULL,
+            term         text NOT NULL,
+            candidate_id bigint NOT NULL,
+            PRIMARY KEY (user_id, term, candidate_id)
+        )
+        """
+    )
+    await connection.execute(
+        """
+        INSERT INTO memory_candidate_terms
+        SELECT DISTINCT user_id, term, id FROM memory_candidates, unnest(terms) AS term
+        """
+    )
+    # The search path is that of the instance's schema, also when an operator changes rows.
+    await connection.execute(
+        """
+        CREATE FUNCTION add_memory_candidate_terms() RETURNS trigger
+        LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+        BEGIN
+            INSERT INTO memory_candidate_terms
+            SELECT NEW.user_id, term, NEW.id FROM unnest(NEW.terms) AS term
+            ON CONFLICT DO NOTHING;
+            RETURN NULL;
+        END
+        $$
+        """
+    )
+    await connection.execute(
+        """
+        CREATE FUNCTION delete_memory_candidate_terms() RETURNS trigger
+        LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+        BEGIN
+            DELETE FROM memory_candidate_terms
+            WHERE user_id = OLD.user_id AND term = ANY (OLD.terms) AND candidate_id = OLD.id;
+            RETURN NULL;
+        END
+        $$
+        """
+    )
+    await connection.execute(
+        """
+        CREATE TRIGGER add_terms AFTER INSERT ON memory_candidates
+        FOR EACH ROW WHEN (NEW.terms <> '{}') EXECUTE FUNCTION add_memory_candidate_terms()
+        """
+    )
+    await connection.execute(
+        """
+        CREATE TRIGGER delete_terms AFTER DELETE ON memory_candidates
+        FOR EACH ROW WHEN (OLD.terms <> '{}') EXECUTE FUNCTION delete_memory_candidate_terms()
+        """
+    )

@@ -1,8 +1,9 @@
 """The memory in PostgreSQL: the only module that holds SQL.
 
-Every statement reaches its rows by an index that starts with `user_id`. Everything that
-changes a user's rows runs in one transaction under that user's lock, so that changes of one
-user are applied one after another, each on the rows as they are then (M16).
+Every statement reaches its rows by an index that starts with `user_id`, or by their ids, and
+a pass takes as few round trips as it can: beside the commit they are what it costs. Everything
+that changes a user's rows runs in one transaction under that user's lock, so that changes of
+one user are applied one after another, each on the rows as they are then (M16).
 """
 
 from __future__ import annotations
@@ -29,8 +30,21 @@ from .rules import (
 
 MAX_SHOWN_CANDIDATES = 100
 """Candidates that the extractor is shown of one user."""
+MAX_SHOWN_MEMORIES = 200
+"""Memories that the extractor is shown of one user, the newest."""
+MAX_SHOWN_BYTES = 5_500
+"""Length of the candidates that the extractor is shown, and again of the memories.
+
+Three bytes of UTF-8 hardly ever make more than a token, so both together stay below 4,000.
+"""
+_BYTES_AROUND = 24  # what stands around a fact in the prompt: {"n": 100, "fact": ""}, and space
+_MAX_LOOKED_AT = 2_000  # Candidates compared with a message, if there are as many alike.
 
 _MAX_ID = 2**63 - 1
+
+# Planning a pass's statements would take longer than running them, so each connection plans
+# them once; and by an index whatever the tables' sizes were then.
+_BEGIN = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off;"
 
 Clock = Callable[[], datetime.datetime]
 
@@ -135,29 +149,59 @@ class MemoryStore:
         self, user_id: str, message: str, settings: PassSettings
     ) -> PassView | None:
         """Return what the extractor is shown for `message`, or None where M3 forbids the pass."""
+        wanted = terms(message)
         async with self._database.acquire() as connection:
-            memories = await _memories(connection, user_id)
-            if len(memories) >= settings.max_per_user:  # M3
-                return None
             # Likeness first, so that a fact said twice a year is still found; recency second.
-            # What is stale by M4 is not shown.
-            rows = await connection.fetch(
+            # What is stale by M4 is not shown. However many candidates there are, few are
+            # looked at: the newest with each term, found by the user and the term, and the
+            # newest of all.
+            row = await connection.fetchrow(
                 """
-                SELECT id, fact FROM memory_candidates
-                WHERE user_id = $1 AND ($2::timestamptz IS NULL OR last_seen >= $2)
-                ORDER BY (SELECT count(*) FROM unnest(terms) AS term WHERE term = ANY ($3::text[]))
-                         DESC,
-                         last_seen DESC, id DESC
-                LIMIT $4
+                WITH alike AS (
+                    SELECT found.candidate_id AS id, count(*) AS likeness
+                    FROM unnest($3::text[]) AS wanted (term) CROSS JOIN LATERAL (
+                        SELECT candidate_id FROM memory_candidate_terms
+                        WHERE user_id = $1 AND term = wanted.term
+                        ORDER BY candidate_id DESC LIMIT $4
+                    ) AS found
+                    GROUP BY found.candidate_id
+                    ORDER BY likeness DESC, id DESC LIMIT $5
+                ), newest AS (
+                    SELECT id, fact, last_seen FROM memory_candidates
+                    WHERE user_id = $1 AND ($2::timestamptz IS NULL OR last_seen >= $2)
+                    ORDER BY last_seen DESC LIMIT $5
+                ), shown AS (
+                    SELECT id, likeness, last_seen, fact
+                    FROM alike CROSS JOIN LATERAL (
+                        SELECT fact, last_seen FROM memory_candidates
+                        WHERE id = alike.id AND user_id = $1
+                              AND ($2::timestamptz IS NULL OR last_seen >= $2)
+                        LIMIT 1
+                    ) AS candidate
+                    UNION ALL
+                    SELECT id, 0, last_seen, fact FROM newest
+                    WHERE id NOT IN (SELECT id FROM alike)
+                    ORDER BY likeness DESC, last_seen DESC, id DESC LIMIT $5
+                )
+                SELECT (SELECT count(*) FROM memories WHERE user_id = $1) AS number_of_memories,
+                       ARRAY(SELECT fact FROM memories WHERE user_id = $1
+                             ORDER BY created_at DESC, id DESC LIMIT $6) AS memories,
+                       ARRAY(SELECT id FROM shown) AS candidate_ids,
+                       ARRAY(SELECT fact FROM shown) AS candidates
                 """,
                 user_id,
                 settings.stale_before(self._clock()),
-                terms(message),
+                wanted,
+                _MAX_LOOKED_AT // max(1, len(wanted)),
                 MAX_SHOWN_CANDIDATES,
+                MAX_SHOWN_MEMORIES,
             )
+        if row["number_of_memories"] >= settings.max_per_user:  # M3
+            return None
+        candidates = _within_budget(row["candidates"])
         return PassView(
-            tuple(memory.fact for memory in memories),
-            tuple(ShownCandidate(row["id"], row["fact"]) for row in rows),
+            tuple(_within_budget(row["memories"])),
+            tuple(map(ShownCandidate, row["candidate_ids"], candidates)),
         )
 
     async def apply_pass(
@@ -365,7 +409,7 @@ class MemoryStore:
         """
         async with self._database.acquire() as connection:
             try:
-                await connection.execute(f"BEGIN; {lock_statement(user_id)}")
+                await connection.execute(f"{_BEGIN} {lock_statement(user_id)}")
                 yield connection
                 await connection.execute("COMMIT")
             except BaseException:
@@ -388,6 +432,18 @@ def lock_statement(user_id: str) -> str:
 def _key_of(row: dict[str, str | None]) -> str:
     """Return a row's key, also where somebody inserted the row by hand without one."""
     return row["fact_key"] or fact_key(row["fact"] or "")
+
+
+def _within_budget(facts: Iterable[str]) -> list[str]:
+    """Return as many of the facts, from the first, as the extractor's prompt has room for."""
+    room = MAX_SHOWN_BYTES
+    shown = []
+    for fact in facts:
+        room -= len(fact.encode()) + _BYTES_AROUND
+        if room < 0:
+            break
+        shown.append(fact)
+    return shown
 
 
 async def _memories(connection: Connection, user_id: str) -> list[Memory]:

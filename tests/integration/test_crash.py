@@ -93,7 +93,13 @@ ACTIONS: dict[str, Action] = {
 
 
 async def everything(committed: asyncpg.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    tables = ("memory_candidates", "memories", "memory_cleanup_counters", "memory_cleanup_undo")
+    tables = (
+        "memory_candidates",
+        "memory_candidate_terms",
+        "memories",
+        "memory_cleanup_counters",
+        "memory_cleanup_undo",
+    )
     return {
         table: sorted(tuple(row) for row in await committed.fetch(f"SELECT * FROM {table}"))
         for table in tables

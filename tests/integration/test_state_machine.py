@@ -229,6 +229,14 @@ class Memories(RuleBasedStateMachine):
     def tables_are_as_the_rules_say(self) -> None:
         assert self._differences() == []
 
+    @invariant()
+    def candidates_are_found_by_their_terms(self) -> None:
+        """The terms of the candidates, and no others, stand in the table by which they are."""
+        by_candidate = "SELECT user_id, unnest(terms), id FROM memory_candidates"
+        by_term = "SELECT user_id, term, candidate_id FROM memory_candidate_terms"
+        query = f"({by_candidate} EXCEPT {by_term}) UNION ALL ({by_term} EXCEPT {by_candidate})"
+        assert self.run(self.connection.fetch(query)) == []
+
     def _differences(self) -> list[str]:
         """Compare both users' rows; where all agree, note which id belongs to which serial."""
         rows = {user: self.run(self._rows(user)) for user in self.people}

@@ -14,6 +14,7 @@ from maubot.lib.plugin_db import ProxyPostgresDatabase
 
 from llmbot.memory.rules import Mention, PassSettings, Proposals
 from llmbot.memory.store import (
+    MAX_SHOWN_BYTES,
     MAX_SHOWN_CANDIDATES,
     CleanupPlan,
     Edited,
@@ -473,13 +474,13 @@ class TestShown:
     async def test_m4_stale_candidates_are_not_shown(
         self, told: Told, store: MemoryStore, clock: Clock
     ) -> None:
-        await told("a b")
+        await told("a b", "Lives in Berlin")
         clock.advance(days=15)
-        view = await store.begin_pass(ADA, "a b", DEFAULTS)
+        view = await store.begin_pass(ADA, "a b lives in Berlin", DEFAULTS)
         assert view is not None
         assert view.candidates == ()
 
-    async def test_with_10000_candidates_the_likest_and_the_newest_are_shown(
+    async def test_m5_with_10000_candidates_the_likest_and_the_newest_are_shown(
         self, told: Told, store: MemoryStore, clock: Clock
     ) -> None:
         await told("Works as a mechanical engineer")
@@ -492,6 +493,57 @@ class TestShown:
         facts = [candidate.fact for candidate in view.candidates]
         assert len(facts) == MAX_SHOWN_CANDIDATES
         assert facts[:2] == ["Works as a mechanical engineer", "Likes tea"]
+
+    async def test_m5_the_more_terms_in_common_the_earlier(
+        self, told: Told, store: MemoryStore, clock: Clock
+    ) -> None:
+        for fact in ("Owns a red bicycle", "Owns a red car", "Owns a cat", "Has no car"):
+            await told(fact)
+            clock.advance(days=1)
+        view = await store.begin_pass(ADA, "Is the red car owned by me?", DEFAULTS)
+        assert view is not None
+        facts = [candidate.fact for candidate in view.candidates]
+        assert facts == ["Owns a red car", "Has no car", "Owns a red bicycle", "Owns a cat"]
+
+    @pytest.mark.parametrize("character", ["a", "я", "猫"])
+    async def test_m5_what_is_shown_has_a_bound_and_the_likest_fit_in(
+        self, character: str, told: Told, store: MemoryStore
+    ) -> None:
+        alike = f"Is an engineer {character * 400}"
+        await told(alike)
+        for number in range(30):
+            await told(f"{number} {character * 490}")
+            await store.save(ADA, ROOM, f"{number} is known {character * 480}")
+        view = await store.begin_pass(ADA, "as an engineer I build bridges", DEFAULTS)
+        assert view is not None
+        facts = [candidate.fact for candidate in view.candidates]
+        assert facts[0] == alike
+        assert view.known_memories[0].startswith("29 is known")
+        for shown in (facts, view.known_memories):
+            assert 1 < len(shown) < 30
+            assert sum(len(fact.encode()) for fact in shown) <= MAX_SHOWN_BYTES
+
+    async def test_what_candidates_are_about_goes_with_them(
+        self, told: Told, store: MemoryStore, clock: Clock, committed: asyncpg.Connection
+    ) -> None:
+        async def terms() -> set[str]:
+            rows = await committed.fetch(
+                "SELECT term FROM memory_candidate_terms WHERE user_id = $1", ADA
+            )
+            return {row["term"] for row in rows}
+
+        await told("Lives in Berlin", "Likes tea", "Owns cats")
+        await told("Lives in Berlin", user_id=BOB)
+        assert await terms() == {"lives", "berli", "likes", "tea", "owns", "cats"}
+        await told("Lives in Berlin", contradicted=[await candidate_id(committed, "Likes tea")])
+        assert await terms() == {"owns", "cats"}
+        await store.save(ADA, ROOM, "Owns cats")
+        assert await terms() == set()
+        await told("Sings songs")
+        clock.advance(days=15)
+        await told()
+        assert await terms() == set()
+        assert await committed.fetchval("SELECT count(*) FROM memory_candidate_terms") == 2
 
 
 class TestCleanup:
