@@ -122,37 +122,38 @@ async def upgrade_v2(connection: Connection, scheme: Scheme) -> None:
         SELECT DISTINCT user_id, term, id FROM memory_candidates, unnest(terms) AS term
         """
     )
-    # The search path is that of the instance's schema, also when an operator changes rows.
+    # Named in full, so that it works under an operator's search path as well; setting a
+    # function's own would cost as much as all that the function does.
+    schema = await connection.fetchval("SELECT quote_ident(current_schema())")
     await connection.execute(
-        """
-        CREATE FUNCTION add_memory_candidate_terms() RETURNS trigger
-        LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+        f"""
+        CREATE FUNCTION add_memory_candidate_terms() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            INSERT INTO memory_candidate_terms
-            SELECT NEW.user_id, term, NEW.id FROM unnest(NEW.terms) AS term
-            ON CONFLICT DO NOTHING;
+            INSERT INTO {schema}.memory_candidate_terms
+            SELECT DISTINCT user_id, term, id FROM added, unnest(terms) AS term;
             RETURN NULL;
         END
         $$
-        """
-    )
-    await connection.execute(
-        """
-        CREATE FUNCTION delete_memory_candidate_terms() RETURNS trigger
-        LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-        BEGIN
-            DELETE FROM memory_candidate_terms
-            WHERE user_id = OLD.user_id AND term = ANY (OLD.terms) AND candidate_id = OLD.id;
-            RETURN NULL;
-        END
-        $$
-        """
+        """  # noqa: S608 - the name is quoted
     )
     await connection.execute(
         """
         CREATE TRIGGER add_terms AFTER INSERT ON memory_candidates
-        FOR EACH ROW WHEN (NEW.terms <> '{}') EXECUTE FUNCTION add_memory_candidate_terms()
+        REFERENCING NEW TABLE AS added
+        FOR EACH STATEMENT EXECUTE FUNCTION add_memory_candidate_terms()
         """
+    )
+    # Row by row: a join with all that goes could be planned to read all that stays.
+    await connection.execute(
+        f"""
+        CREATE FUNCTION delete_memory_candidate_terms() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            DELETE FROM {schema}.memory_candidate_terms
+            WHERE user_id = OLD.user_id AND term = ANY (OLD.terms) AND candidate_id = OLD.id;
+            RETURN NULL;
+        END
+        $$
+        """  # noqa: S608 - the name is quoted
     )
     await connection.execute(
         """

@@ -721,6 +721,23 @@ class TestHandMadeRows:
         assert await candidates(committed) == {}
         assert set(await memories(store)) == {"in memories", "in memory_candidates"}
 
+    async def test_an_operator_needs_no_search_path_to_change_candidates(
+        self, told: Told, database: ProxyPostgresDatabase, committed: asyncpg.Connection
+    ) -> None:
+        await told("Lives in Berlin")
+        table = f"{database.schema_name}.memory_candidates"
+        await committed.execute("SET search_path = public")
+        await committed.execute(
+            f"INSERT INTO {table} (user_id, fact, terms) VALUES ($1, 'x y', '{{x,y,x}}')", ADA
+        )
+        await committed.execute(f"DELETE FROM {table}")
+        assert (
+            await committed.fetchval(
+                f"SELECT count(*) FROM {database.schema_name}.memory_candidate_terms"
+            )
+            == 0
+        )
+
     async def test_a_fact_in_both_tables_heals_at_its_next_mention(
         self, told: Told, store: MemoryStore, committed: asyncpg.Connection
     ) -> None:
