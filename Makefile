@@ -1,10 +1,10 @@
-# make demo | test | eval | lint | build | format | lock | clean; see README.md.
+# make demo | test | eval | soak | fuzz | bench-mem0 | lint | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test eval lint format build real-model lock clean
+.PHONY: demo test eval soak fuzz bench-mem0 lint format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -19,6 +19,14 @@ test: .venv/.installed
 # How much of the memory is true; MODEL=provider/name asks a real model, see evaluation/.
 eval: .venv/.installed
 	@$(PY) -m evaluation
+
+# 200 people in 20 rooms, with kills and restarts; fails where a rule of the memory is broken.
+soak: .venv/.installed
+	@$(PY) -m soak
+
+# What reads a model's output, with 100,000 inputs a property: for a night.
+fuzz: .venv/.installed
+	@LLMBOT_HYPOTHESIS_PROFILE=fuzz $(PY) -m pytest -m fuzz tests/unit tests/integration
 
 lint: .venv/.installed
 	@$(PY) -m ruff format --check .
