@@ -28,6 +28,12 @@ soak: .venv/.installed
 fuzz: .venv/.installed
 	@LLMBOT_HYPOTHESIS_PROFILE=fuzz $(PY) -m pytest -m fuzz tests/unit tests/integration
 
+# The same exchanges through llmbot and through mem0, which gets an environment of its own.
+bench-mem0: .venv/.installed
+	@test -x .venv-mem0/bin/python || $(PYTHON) -m venv .venv-mem0
+	@.venv-mem0/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mem0.lock
+	@$(PY) -m benchmarks.mem0
+
 lint: .venv/.installed
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
@@ -49,6 +55,7 @@ real-model: .venv/.installed
 lock:
 	@uv pip compile --universal --python-version 3.10 --group dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
 	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-llama.lock requirements-llama.in
+	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-mem0.lock requirements-mem0.in
 
 clean:
-	rm -rf .venv .venv-llama dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-llama .venv-mem0 dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
