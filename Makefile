@@ -1,10 +1,10 @@
-# make demo | test | eval | lint | build | format | lock | clean; see README.md.
+# make demo | test | eval | soak | fuzz | bench-mem0 | lint | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test eval lint format build real-model lock clean
+.PHONY: demo test eval soak fuzz bench-mem0 lint format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -19,6 +19,20 @@ test: .venv/.installed
 # How much of the memory is true; MODEL=provider/name asks a real model, see evaluation/.
 eval: .venv/.installed
 	@$(PY) -m evaluation
+
+# 200 people in 20 rooms, with kills and restarts; fails where a rule of the memory is broken.
+soak: .venv/.installed
+	@$(PY) -m soak
+
+# What reads a model's output, with 100,000 inputs a property: for a night.
+fuzz: .venv/.installed
+	@LLMBOT_HYPOTHESIS_PROFILE=fuzz $(PY) -m pytest -m fuzz tests/unit tests/integration
+
+# The same exchanges through llmbot and through mem0, which gets an environment of its own.
+bench-mem0: .venv/.installed
+	@test -x .venv-mem0/bin/python || $(PYTHON) -m venv .venv-mem0
+	@.venv-mem0/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mem0.lock
+	@$(PY) -m benchmarks.mem0
 
 lint: .venv/.installed
 	@$(PY) -m ruff format --check .
@@ -41,6 +55,7 @@ real-model: .venv/.installed
 lock:
 	@uv pip compile --universal --python-version 3.10 --group dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
 	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-llama.lock requirements-llama.in
+	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-mem0.lock requirements-mem0.in
 
 clean:
-	rm -rf .venv .venv-llama dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-llama .venv-mem0 dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis

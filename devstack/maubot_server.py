@@ -46,7 +46,13 @@ class MaubotServer(Service):
         # stopping it in a test stops the plugin's storage only.
         config = {
             "database": "sqlite:maubot.db",
-            "plugin_databases": {"sqlite": "./plugins", "postgres": self.plugin_database_url},
+            "plugin_databases": {
+                "sqlite": "./plugins",
+                "postgres": self.plugin_database_url,
+                # Else maubot ends itself (and, with its own tables in SQLite, hangs in doing so)
+                # if a statement meets the moment in which a stopping PostgreSQL says goodbye.
+                "postgres_opts": {"min_size": 1, "max_size": 10, "meow_exit_on_ice": False},
+            },
             "server": {
                 "hostname": "127.0.0.1",
                 "port": self.port,

@@ -88,5 +88,7 @@ def code_files(answer: str) -> list[CodeFile]:
         if code.count("\n") > MIN_LINES:
             ending, media_type = _TYPES.get(block["language"].lower(), _PLAIN)
             number = f"-{len(files) + 1}" if files else ""
-            files.append(CodeFile(f"code{number}.{ending}", media_type, code.encode()))
+            # JSON can hold half of a surrogate pair, which has no bytes.
+            content = code.encode(errors="replace")
+            files.append(CodeFile(f"code{number}.{ending}", media_type, content))
     return files

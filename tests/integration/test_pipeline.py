@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 import aiohttp
 import asyncpg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from maubot.lib.plugin_db import ProxyPostgresDatabase
 
 from devstack.scripted_model import (
@@ -26,11 +28,15 @@ from devstack.scripted_model import (
 )
 from llmbot.config import Settings
 from llmbot.memory.cleanup import RejectedCleanupError
+from llmbot.memory.facts import is_evidence, one_line, refusal
 from llmbot.memory.pipeline import CleanupRunningError, Exchange, MemoryPipeline
 from llmbot.memory.rules import Mention
 from llmbot.memory.store import MemoryStore
 from llmbot.models import ModelClient, ModelError, Provider
+from llmbot.models.parsing import parse_completion
+from llmbot.prompts import SAVED, SAVED_BEFORE
 
+from ..fuzzing import fuzzed
 from ..unit.settings import default_settings
 from .database import Clock
 
@@ -507,6 +513,48 @@ class TestSaveMemory:
         assert result.startswith("Not saved")
         assert reason in result
         assert await rows(committed, "memories") == []
+
+
+TOLD = ("I like tea with lemon", "I live in Köln")
+ARGUMENTS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.sampled_from(
+        [
+            "Likes tea",
+            "Lives in Köln",
+            *TOLD,
+            "I like",
+            "a" * 501,
+            "Password is swordfish",
+            "\ud800 x",
+        ]
+    )
+)
+CALLS = st.dictionaries(st.sampled_from(["fact", "evidence", "x"]), ARGUMENTS) | ARGUMENTS
+
+
+@fuzzed
+@given(CALLS, st.booleans())
+async def test_m13_m14_any_tool_call(
+    talk: Talk, committed: asyncpg.Connection, call: object, as_text: bool
+) -> None:
+    function = {"name": "save_memory", "arguments": json.dumps(call) if as_text else call}
+    answer = {"choices": [{"message": {"tool_calls": [{"function": function}]}}]}
+    (parsed,) = parse_completion(json.dumps(answer).encode()).tool_calls
+    before = await rows(committed, "memories")
+    mention = Mention(ADA, OPEN_ROOM, "$event")
+    result = await talk.pipeline.save(mention, parsed.arguments, TOLD, talk.settings)
+    assert result in {SAVED, SAVED_BEFORE} or result.startswith("Not saved: ")
+    stored = (await rows(committed, "memories"))[len(before) :]
+    assert len(stored) == (result == SAVED)
+    for fact in stored:
+        assert fact == one_line(str((parsed.arguments or {})["fact"]))
+        assert refusal(fact) is None
+        evidence = str((parsed.arguments or {})["evidence"])
+        assert any(is_evidence(evidence, words) for words in TOLD)
 
 
 class TestStrangeText:

@@ -6,12 +6,14 @@ import datetime
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmbot.memory.cleanup import RejectedCleanupError, parse_cleanup
 from llmbot.memory.facts import one_line, refusal
 from llmbot.memory.store import CleanupPlan, Memory, Merge
+
+from ..fuzzing import fuzzed
 
 SINCE = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 SHOWN = tuple(
@@ -189,7 +191,7 @@ ANSWERS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=2000, deadline=None)
+@fuzzed
 @given(
     ANSWERS.map(json.dumps) | JSON.map(json.dumps) | st.text(),
     st.integers(0, len(SHOWN)).map(lambda count: SHOWN[:count]),

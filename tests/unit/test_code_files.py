@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from llmbot.code_files import MIN_LINES, CodeFile, code_files
+
+from ..fuzzing import fuzzed
 
 LONG = "".join(f"line {number}\n" for number in range(MIN_LINES + 1))
 SHORT = "".join(f"line {number}\n" for number in range(MIN_LINES))
@@ -40,3 +44,25 @@ def test_files(answer: str, files: list[tuple[str, str]]) -> None:
 def test_content_is_the_code_as_it_stands() -> None:
     code = LONG.replace("line 3", "Grüße, 世界 <&>")
     assert code_files(f"```text\n{code}```") == [CodeFile("code.txt", "text/plain", code.encode())]
+
+
+FENCES = st.sampled_from(["```", "```python", "~~~", "````c++", "  ```", "``` js x", "~~~`"])
+LINES = st.lists(
+    FENCES
+    | st.text(st.characters(exclude_categories=[]), max_size=5)
+    | st.integers(MIN_LINES - 1, MIN_LINES + 2).map(lambda count: "\n".join(["x"] * count)),
+    max_size=12,
+)
+
+
+@fuzzed
+@given(LINES)
+@example(["```", *["x"] * MIN_LINES, "half of a pair: \ud83d", "```"])
+def test_any_answer(lines: list[str]) -> None:
+    answer = "\n".join(lines)
+    files = code_files(answer)
+    assert len({file.name for file in files}) == len(files)
+    for file in files:
+        code = file.content.decode()
+        assert code.count("\n") > MIN_LINES
+        assert code in answer.encode(errors="replace").decode()

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmbot.memory.extraction import Extraction, parse_extraction
@@ -15,6 +15,8 @@ from llmbot.memory.facts import MAX_FACT_LENGTH, is_evidence, looks_secret, one_
 from llmbot.memory.rules import Proposals
 from llmbot.memory.store import ShownCandidate
 from llmbot.models.parsing import ShapeError
+
+from ..fuzzing import fuzzed
 
 MESSAGE = "Well, I live in Berlin and I have two cats.\nI am a nurse, 我住在柏林."
 BERLIN = "I live in Berlin"
@@ -297,13 +299,13 @@ def check_evidence(text: str, proposals: Proposals) -> None:
         assert set(ids) <= {SHOWN[n - 1].id for n in numbers if type(n) is int and 0 < n < 4}
 
 
-@settings(max_examples=2000, deadline=None)
+@fuzzed
 @given(ANSWERS.map(json.dumps), st.booleans())
 def test_any_json_object(text: str, require_evidence: bool) -> None:
     check(text, require_evidence=require_evidence)
 
 
-@settings(max_examples=2000, deadline=None)
+@fuzzed
 @given(st.text() | st.text(st.sampled_from('{}[]":,newfactvid \n`1')) | JSON.map(json.dumps))
 def test_any_text(text: str) -> None:
     check(text, require_evidence=True)

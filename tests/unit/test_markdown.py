@@ -13,6 +13,8 @@ from llmbot.fences import fence_after
 from llmbot.markdown import html, split
 from llmbot.tables import MAX_WIDTH, readable_tables
 
+from ..fuzzing import fuzzed
+
 LIMIT = 1000
 
 
@@ -98,6 +100,7 @@ MARKDOWN = st.lists(
 ).map("".join)
 
 
+@fuzzed
 @given(MARKDOWN)
 def test_no_markdown_makes_tags_of_its_own(markdown: str) -> None:
     assert "<" not in OUR_TAG.sub("", html(markdown))
@@ -303,6 +306,7 @@ def test_every_cell_of_a_table_is_kept(rows: list[list[str]]) -> None:
     assert max(map(len, read.split("\n"))) <= MAX_WIDTH or "- **" in read
 
 
+@fuzzed
 @given(st.text(st.sampled_from("ab|-:\n` \\")))
 def test_any_text_can_be_read(text: str) -> None:
     readable_tables(text)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmbot.models.parsing import (
@@ -16,6 +16,8 @@ from llmbot.models.parsing import (
     parse_completion,
     parse_object,
 )
+
+from ..fuzzing import fuzzed
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -309,7 +311,7 @@ def test_endless_white_space_is_read_in_no_time(space: str) -> None:
 # --- anything ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=2000, deadline=None)
+@fuzzed
 @given(st.binary())
 def test_any_bytes(raw: bytes) -> None:
     try:
@@ -356,7 +358,7 @@ ANSWERS = JSON | st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@fuzzed
 @given(ANSWERS)
 def test_any_json(answer: object) -> None:
     raw = json.dumps(answer).encode()
@@ -373,7 +375,7 @@ def test_any_json(answer: object) -> None:
         assert isinstance(json.loads(call["function"]["arguments"]), dict)
 
 
-@settings(max_examples=2000, deadline=None)
+@fuzzed
 @given(
     st.text() | st.binary() | st.text(st.sampled_from('`{}[]":\njson 1\\')) | JSON.map(json.dumps)
 )
@@ -385,6 +387,7 @@ def test_any_text_is_an_object_or_a_shape_error(text: str | bytes) -> None:
     assert isinstance(value, dict)
 
 
+@fuzzed
 @given(st.dictionaries(st.text(), JSON, max_size=3), st.sampled_from(["", "json", "JSON"]))
 def test_a_fence_changes_nothing(value: dict[str, Any], language: str) -> None:
     text = json.dumps(value)

@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mautrix.errors import MatrixConnectionError, MForbidden, MLimitExceeded, MNotFound, MTooLarge
 from mautrix.types import MessageType, RelatesTo, TextMessageEventContent
@@ -16,6 +16,8 @@ from mautrix.types import MessageType, RelatesTo, TextMessageEventContent
 from llmbot import patience
 from llmbot.replies import MAX_CONTENT_BYTES, RoomGoneError, rendered, reply, typing, working
 from llmbot.texts import Text
+
+from ..fuzzing import fuzzed
 
 BOT = "@bot:example.org"
 ADA = "@ada:example.org"
@@ -234,8 +236,8 @@ def test_a_table_reads_well_plain_and_as_html() -> None:
     assert text.html == "<pre><code>a | b\n--|--\n1 | 2\n</code></pre>"
 
 
+@fuzzed
 @given(st.text(st.characters(exclude_categories=[])))
-@settings(deadline=None)
 def test_any_answer_can_be_sent(answer: str) -> None:
     for text in rendered(answer):
         assert text.plain.strip()

@@ -1,0 +1,1 @@
+"""The same exchanges through llmbot and through mem0."""

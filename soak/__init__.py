@@ -1,0 +1,1 @@
+"""Load with kills and restarts in it, and what must hold all the same."""
