@@ -49,6 +49,20 @@ def extract(payload: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+_ASIDE = re.compile(
+    r"[(\[]+(?:\s*(?:ooc|aside|out of character)\s*[:,])?\s*(?P<inside>[^()\[\]]+)[)\]]"
+    r"|\b(?:ooc|by the way|out of character)\b[:,]?\s*(?P<after>[^\n]+)",
+    re.IGNORECASE,
+)
+
+
+def extract_from_scene(payload: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return what is said aside in an exchange of a scene, in the shape of `memory_extraction`."""
+    message = str(payload.get("user_message") or "")
+    asides = [found["inside"] or found["after"] for found in _ASIDE.finditer(message)]
+    return extract({**payload, "user_message": "\n".join(asides)})
+
+
 def _said_again(
     clause: facts.Clause, stated: Fact | None, candidates: Mapping[int, Fact]
 ) -> int | None:

@@ -80,6 +80,8 @@ def persona_reply(request: RecordedRequest) -> Response:
     is_careless = request.model == persona.CARELESS
     if request.kind == "extraction":
         extract = persona.extract_carelessly if is_careless else persona.extract
+        if not is_careless and "fiction" in request.system_prompt:
+            extract = persona.extract_from_scene
         return completion(request, {"content": json.dumps(extract(request.payload))})
     if request.kind == "cleanup":
         clean_up = persona.clean_up_carelessly if is_careless else persona.clean_up

@@ -142,9 +142,9 @@ async def test_draw_and_story_have_limits_of_their_own(world: World, ada: Person
         drawRateLimitCount=1, drawRateLimitWindow=600, storyCooldownSeconds=600, imageModel=""
     )
     await ada.tell("!draw a tree")
-    assert "in 10 minutes" in (await ada.tell("!draw a tree")).body
+    assert "Please try again in" in (await ada.tell("!draw a tree")).body
     await told(ada, "a tree")
-    assert "in 10 minutes" in (await ada.tell("!story a tree")).body
+    assert "Please try again in" in (await ada.tell("!story a tree")).body
     await ada.tell("!ask hello")
     assert (await ada.tell("!draw")).body == "Usage: !draw <text>"
     assert (await ada.tell("!story")).body == "Usage: !story <text>"
@@ -188,7 +188,7 @@ async def test_a_story_is_a_thread_of_texts_and_pictures_with_one_line_of_status
 
 
 async def test_a_story_that_is_asked_for_in_a_thread_stays_there(ada: Person) -> None:
-    root = await ada.tell_silently("the thread's root")
+    root = await ada.tell_silently("!of another bot")
     await told(ada, "a tree", **{"m.relates_to": {"rel_type": "m.thread", "event_id": root}})
     assert {event.relation["event_id"] for event in messages(ada)} == {root}
 
@@ -277,7 +277,7 @@ async def test_verse_draw_and_story_in_an_encrypted_room(world: World) -> None:
             ciphertext = await eve.client.download_media(content.file.url)
             assert b"PNG" not in ciphertext[:16]
             key = content.file
-            return decrypt_attachment(ciphertext, key.key.key, key.hashes["sha256"], key.iv)
+            return bytes(decrypt_attachment(ciphertext, key.key.key, key.hashes["sha256"], key.iv))
 
         drawn = await eve.wait_for_reply(await eve.say(room_id, f"!draw {LIGHTHOUSE}"))
         assert str(drawn.content.msgtype) == "m.image"
