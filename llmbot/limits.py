@@ -120,7 +120,7 @@ class Limits:
         """Count a `!story`, or return why it is refused."""
         seconds = settings.story_cooldown_seconds
         return self._prompt_refusal(user_id, prompt, settings, texts.STORY_USAGE) or _refusal(
-            self._story.take(user_id, min(seconds, 1), seconds)
+            self._story.take(user_id, min(seconds, 1), seconds), texts.next_story
         )
 
     def _prompt_refusal(
@@ -142,10 +142,12 @@ class Limits:
         )
 
 
-def _refusal(too_many: TooMany | None) -> Refusal | None:
+def _refusal(
+    too_many: TooMany | None, tell: Callable[[float], Text] = texts.too_many
+) -> Refusal | None:
     if too_many is None:
         return None
-    return Refusal(texts.too_many(too_many.wait_seconds), is_silent=too_many.told_before)
+    return Refusal(tell(too_many.wait_seconds), is_silent=too_many.told_before)
 
 
 class SeenEvents:

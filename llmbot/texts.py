@@ -293,8 +293,14 @@ def room_memory_switched(*, enabled: bool) -> Text:
 
 def too_many(wait_seconds: float) -> Text:
     """Tell when to come back."""
-    seconds = max(1, math.ceil(wait_seconds))
-    return Text(
-        "That was a lot at once. Please try again in "
-        f"{'1 second' if seconds == 1 else f'{seconds} seconds'}."
-    )
+    return Text(f"That was a lot at once. Please try again in {_seconds(wait_seconds)}.")
+
+
+def next_story(wait_seconds: float) -> Text:
+    """Tell when the next story can be told."""
+    return Text(f"I have just told you a story. I can tell the next in {_seconds(wait_seconds)}.")
+
+
+def _seconds(duration: float) -> str:
+    seconds = max(1, math.ceil(duration))
+    return "1 second" if seconds == 1 else f"{seconds} seconds"

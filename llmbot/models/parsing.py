@@ -128,20 +128,25 @@ def _decoded(encoded: bytes) -> bytes:
 
 
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
-_REFUSAL = re.compile(r"content.?policy|content.?filter|moderation|safety|nsfw", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"content.?policy|content.?filter|moderation|safety|nsfw|unsafe", re.IGNORECASE
+)
 
 
 def refuses_content(body: bytes) -> bool:
-    """Say whether the body of an error tells that the content was refused."""
+    """Say whether the body of an error tells that the content was refused.
+
+    Servers agree on no code for it, and some send a list of errors.
+    """
     try:
-        error = parse_object(body).get("error")
-    except ShapeError:
+        errors = json.loads(body)
+    except (ValueError, RecursionError):
         return False
-    parts = error if isinstance(error, dict) else {"message": error}
-    return any(
-        isinstance(part, str) and _REFUSAL.search(part) is not None
-        for part in (parts.get("code"), parts.get("type"), parts.get("message"))
-    )
+    for answer in errors if isinstance(errors, list) else [errors]:
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if _REFUSAL.search(json.dumps(error)):
+            return True
+    return False
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:

@@ -144,7 +144,7 @@ async def test_draw_and_story_have_limits_of_their_own(world: World, ada: Person
     await ada.tell("!draw a tree")
     assert "Please try again in" in (await ada.tell("!draw a tree")).body
     await told(ada, "a tree")
-    assert "Please try again in" in (await ada.tell("!story a tree")).body
+    assert "the next in" in (await ada.tell("!story a tree")).body
     await ada.tell("!ask hello")
     assert (await ada.tell("!draw")).body == "Usage: !draw <text>"
     assert (await ada.tell("!story")).body == "Usage: !story <text>"

@@ -463,6 +463,7 @@ def test_any_picture_comes_back_as_it_was(content: bytes) -> None:
         ({"code": "moderation_blocked", "message": None}, True),
         ({"type": "image_generation_user_error", "message": "Blocked by our safety system"}, True),
         ("rejected by the content filter", True),
+        ({"code": 400, "details": [{"reason": "PUBLIC_ERROR_UNSAFE_GENERATION"}]}, True),
         ({"code": "invalid_size", "message": "size is not supported"}, False),
         ({"code": 400}, False),
         (None, False),
@@ -470,3 +471,9 @@ def test_any_picture_comes_back_as_it_was(content: bytes) -> None:
 )
 def test_refusals_of_content(error: object, refused: bool) -> None:
     assert refuses_content(json.dumps({"error": error}).encode()) is refused
+    assert refuses_content(json.dumps([{"error": error}]).encode()) is refused
+
+
+@pytest.mark.parametrize("raw", [b"", b"content policy", b"[[", b"[1]", b"\xff", b'"safety"'])
+def test_what_is_no_error_refuses_nothing(raw: bytes) -> None:
+    assert not refuses_content(raw)
