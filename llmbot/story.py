@@ -12,7 +12,7 @@ from maubot import MessageEvent
 from . import texts
 from .config import Settings
 from .files import UploadTooLargeError
-from .models import BadAnswerError, EmptyAnswerError, ModelClient, ModelError
+from .models import BadAnswerError, BadPictureError, EmptyAnswerError, ModelClient, ModelError
 from .models.parsing import ShapeError, parse_object
 from .picture_header import Picture
 from .pictures import Painter, picture_message
@@ -143,6 +143,10 @@ class Storyteller:
             except ModelError as error:
                 self._log.log(error.log_level, "No picture for a story: %s", error)
                 return error
+            # The story stays whole whatever happens to a picture.
+            except Exception:  # noqa: BLE001
+                self._log.exception("A picture of a story was not drawn")
+                return BadPictureError(settings.image_model, "unforeseen")
 
     async def _show(
         self, thread: Thread, drawn: Picture | ModelError, description: str

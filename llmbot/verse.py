@@ -8,6 +8,7 @@ import logging
 from mautrix.types import EventType, RedactionEvent, StateEvent
 
 from . import texts
+from .reporting import FailureLog
 from .room import Known, Rooms, SwitchOutcome
 from .texts import Text
 
@@ -33,7 +34,7 @@ class Verses:
 
     def __init__(self, rooms: Rooms, log: logging.Logger) -> None:
         self._rooms = rooms
-        self._log = log
+        self._failures = FailureLog(log)
         self._verses = Known(self._read)
 
     async def scene(self, room_id: str) -> str:
@@ -42,7 +43,7 @@ class Verses:
             verse = await self._verses.get(room_id)
         # A question can be answered without the scene; it is read anew for the next one.
         except Exception as error:  # noqa: BLE001
-            self._log.warning("No scene in %s: it cannot be read (%s)", room_id, error)
+            self._failures.report(f"No scene in {room_id}: {type(error).__name__} at reading it")
             return ""
         return verse.scene if verse.enabled else ""
 
@@ -97,6 +98,6 @@ class Verses:
         enabled, scene = content.get("enabled"), content.get("scene")
         scene = scene.strip()[:MAX_SCENE_LENGTH] if isinstance(scene, str) else ""
         if enabled is True and not scene:
-            self._log.warning("No scene in %s: dev.llmbot.verse is on and has no text", room_id)
+            self._failures.report(f"No scene in {room_id}: dev.llmbot.verse is on without a text")
         # Whatever is no clear "on" is off.
         return Verse(enabled is True and scene != "", scene)
