@@ -76,6 +76,41 @@ async def play(conversation: Conversation) -> None:
     say("\nThe fact was promoted from candidate to memory.")
 
 
+async def play_other_ways(conversation: Conversation) -> None:
+    """Play the other ways to talk: a scene, a picture and a story.
+
+    Raises:
+        StackError: One of them did not end as it should.
+    """
+    heading(
+        "5. A scene that the room plays together",
+        "While it is on, questions are answered inside the scene. What a character says is no fact"
+        " about the person; what Ada says aside, out of character, is.",
+    )
+    before = await conversation.tables()
+    await conversation.play("!verse on A lighthouse on a stormy night")
+    await conversation.play('!ask "I am the queen of the sea!" I shout. (OOC: I live in Hamburg.)')
+    after = await conversation.wait_for(
+        lambda tables: tables.candidate_facts != before.candidate_facts,
+        "a candidate from what was said aside",
+    )
+    say(f"\n{after}\n")
+    await conversation.play("!verse off")
+
+    heading("6. A picture", "Neither pictures nor stories are ever searched for facts.")
+    drawn = await conversation.play("!draw A lighthouse on a stormy night")
+    if drawn.content.get("msgtype") != "m.image":
+        raise StackError(f"expected a picture, got {drawn.body!r}")
+
+    heading(
+        "7. A short illustrated story",
+        "Texts and pictures come one after another in a thread; its first line, which is edited,"
+        " tells how far the story is.",
+    )
+    status = await conversation.play("!story a lighthouse keeper and a whale")
+    await conversation.until_told(status)
+
+
 def chosen_model() -> tuple[dict[str, Any], Mapping[str, str]]:
     """Return what `MODEL` asks for: changes to the config, and variables for maubot.
 
@@ -84,7 +119,7 @@ def chosen_model() -> tuple[dict[str, Any], Mapping[str, str]]:
     """
     model = os.environ.get("MODEL", "")
     if not model:
-        return {"assistantModel": SCRIPTED}, {}
+        return {"assistantModel": SCRIPTED, "imageModel": SCRIPTED}, {}
     provider, _, name = model.partition("/")
     known = YAML(typ="safe").load((ROOT / "base-config.yaml").read_text())["providers"]
     if not name or provider not in known:
@@ -120,7 +155,11 @@ async def open_room(stack: Stack, config: dict[str, Any]) -> Conversation:
     bot = await stack.setup_bot(mbp, config)
     say(f"  {mbp.name} is uploaded and runs as {bot.user_id}")
     ada = await stack.member("ada")
-    room_id = await ada.create_room(bot.user_id, name="llmbot demo")
+    # The bot as a moderator, so that Ada can set the room's scene through it.
+    levels = {"users": {ada.user_id: 100, bot.user_id: 50}}
+    room_id = await ada.create_room(
+        bot.user_id, name="llmbot demo", version="11", power_levels=levels
+    )
     await ada.wait_for_member(room_id, bot.user_id)
     say(f"  @ada:{SERVER_NAME} and the bot are in a room; model: {config['assistantModel']}")
     return Conversation(stack, ada, bot, room_id)
@@ -130,6 +169,8 @@ async def perform(stack: Stack, config: dict[str, Any], *, once: bool) -> None:
     """Set the bot up, play the conversation and, unless `once`, hand over to the terminal."""
     conversation = await open_room(stack, config)
     await play(conversation)
+    if config.get("imageModel"):
+        await play_other_ways(conversation)
     if not once:
         introduce(conversation)
         await chat(conversation)

@@ -71,7 +71,22 @@ class Conversation:
             is_bots = event.sender == self.bot.user_id and event.event_id not in self._shown
             if is_message and is_bots:
                 self._shown.add(event.event_id)
-                quote("llmbot", event.body)
+                quote("llmbot", as_shown(event))
+
+    async def until_told(self, status: SeenEvent) -> None:
+        """Wait for the end of a story, show it and what became of its line of status.
+
+        Raises:
+            StackError: It was not told in time.
+        """
+
+        def is_end(event: SeenEvent) -> bool:
+            is_edit = event.is_edit and event.relation.get("event_id") == status.event_id
+            return is_edit and not event.body.endswith("…")
+
+        end = await self.speaker.wait_for(is_end, LIMIT_SECONDS, "the end of the story")
+        self.show_news()
+        quote("llmbot", f"(first line, edited) {end.content['m.new_content']['body']}")
 
     async def play(self, text: str) -> SeenEvent:
         """Show a message, send it, show the bot's reply, and return it."""
@@ -148,6 +163,14 @@ class Conversation:
             if condition(tables) or loop.time() > end:
                 return tables
             await asyncio.sleep(LOOK_SECONDS)
+
+
+def as_shown(event: SeenEvent) -> str:
+    """Return what the terminal shows of a message: of a picture, what is known of it."""
+    if event.content.get("msgtype") != "m.image":
+        return event.body
+    info = event.content["info"]
+    return f"[{info['mimetype']}, {info['w']} × {info['h']}: {event.body}]"  # noqa: RUF001
 
 
 def _name(person: Member) -> str:

@@ -103,9 +103,12 @@ class Prompt:
         """Send a message, a question if it is no command, and show what came of it."""
         if self._seen is None:
             await self.look()
-        is_answered_last = line.startswith("!memories")
+        is_answered_last = line.startswith(("!memories", "!draw", "!story", "!verse"))
         try:
-            await self.conversation.ask(line if line.startswith("!") else f"!ask {line}", times)
+            text = line if line.startswith("!") else f"!ask {line}"
+            answer = await self.conversation.ask(text, times)
+            if line.startswith("!story") and answer.body.endswith("…"):
+                await self.conversation.until_told(answer)
         except StackError as error:
             say(f"  ({error})")
         await self._show_changes(0 if is_answered_last else self.patience)

@@ -22,7 +22,8 @@ async def transcript() -> str:
     output = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(output):
         async with Stack(Path(folder) / "stack") as stack:
-            await perform(stack, {"assistantModel": SCRIPTED}, once=True)
+            config = {"assistantModel": SCRIPTED, "imageModel": SCRIPTED}
+            await perform(stack, config, once=True)
     text = output.getvalue()
     return DATE.sub("2026-12-01", text[text.index("--- 1.") :]).rstrip()
 

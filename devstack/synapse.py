@@ -75,6 +75,7 @@ class Synapse(Service):
             "database": {"name": "sqlite3", "args": {"database": "homeserver.db"}},
             "log_config": "log.yaml",
             "media_store_path": "media",
+            "max_upload_size": "2M",
             "signing_key": f"ed25519 a_llmbot {signing_seed}",
             "registration_shared_secret": self._registration_secret,
             "macaroon_secret_key": secrets.token_urlsafe(32),

@@ -107,7 +107,7 @@ async def run_all(
     Raises:
         ModelError: the model gave no answer; what it answered before is saved.
     """
-    saved = SavedAnswers(settings.memory_model, folder)
+    saved = SavedAnswers(settings.memory_model.name, folder)
     measured, strange = [], []
     for rules in ALL_RULES:
         outcomes = await _run(database, settings, rules, people, saved)

@@ -17,6 +17,9 @@ class Command(enum.Enum):
     CODE = "code"
     MEMORIES = "memories"
     FORGET = "forget"
+    VERSE = "verse"
+    DRAW = "draw"
+    STORY = "story"
 
 
 @dataclasses.dataclass(frozen=True)

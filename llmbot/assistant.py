@@ -6,9 +6,9 @@ import dataclasses
 import logging
 from typing import NamedTuple
 
-from .config import Settings
+from .config import ChosenModel, Settings
 from .conversation import ConversationKey, Conversations, Exchanged, as_messages
-from .memory.facts import own_words
+from .memory.facts import out_of_character, own_words
 from .memory.pipeline import MemoryPipeline
 from .memory.rules import Mention
 from .memory.store import MemoryStore
@@ -25,22 +25,32 @@ from .prompts import (
 
 @dataclasses.dataclass(frozen=True)
 class Turn:
-    """What somebody asks, where, and in which message; `is_code` tells `!code` from `!ask`."""
+    """What somebody asks, where, and in which message; `is_code` tells `!code` from `!ask`.
+
+    `scene` is the scene that the turn is played in; empty outside of one.
+    """
 
     is_code: bool
     mention: Mention
     thread_id: str | None
     prompt: str
+    scene: str = ""
 
     @property
     def conversation(self) -> ConversationKey:
         """The conversation that the turn belongs to."""
-        return ConversationKey(self.mention.room_id, self.thread_id, self.mention.user_id)
+        user_id = "" if self.scene else self.mention.user_id
+        return ConversationKey(self.mention.room_id, self.thread_id, user_id, self.scene)
 
     @property
     def words(self) -> str:
         """The asker's own words, without what they quote."""
         return own_words(self.prompt)
+
+    @property
+    def own_statements(self) -> str:
+        """What of these words the asker may have said of themselves, and not as a character."""
+        return out_of_character(self.words) if self.scene else self.words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,10 +62,9 @@ class Answer:
 
 
 class _Role(NamedTuple):
-    """Which model answers, by which setting, and what it is told."""
+    """Which model answers, and what it is told."""
 
-    model: str
-    setting: str
+    model: ChosenModel
     system_prompt: str
 
 
@@ -85,17 +94,30 @@ class Assistant:
         exchanges = self._conversations.so_far(turn.conversation, settings.context)
         # M15: the asker's memories and nobody else's.
         memories = await self._store.memories(turn.mention.user_id)
-        role = _role(settings, is_code=turn.is_code)
+        role = _role(settings, turn)
         messages = assistant_messages(
-            role.system_prompt, memories, surroundings, as_messages(exchanges), turn.prompt
+            role.system_prompt,
+            memories,
+            surroundings,
+            as_messages(exchanges),
+            turn.prompt,
+            turn.scene,
         )
-        own_messages = [turn.words, *(exchanged.words for exchanged in exchanges)]
+        # M13: of a shared conversation, only what the asker said themselves is evidence.
+        own_messages = [
+            turn.own_statements,
+            *(
+                exchanged.words
+                for exchanged in exchanges
+                if exchanged.user_id == turn.mention.user_id
+            ),
+        ]
         for _ in range(settings.max_tool_steps + 1):
             completion = await self._models.complete(
-                role.model,
+                role.model.name,
                 messages,
                 settings.client,
-                setting=role.setting,
+                setting=role.model.setting,
                 tools=[SAVE_MEMORY_TOOL],
             )
             if not completion.tool_calls:
@@ -107,12 +129,20 @@ class Assistant:
         else:
             raise ToolLoopError(settings.max_tool_steps)
         if not completion.text:
-            raise EmptyAnswerError(role.model.partition("/")[0])
+            raise EmptyAnswerError(role.model.name.partition("/")[0])
         return Answer(completion.text, is_cut_off=completion.finish_reason == "length")
 
-    def remember_exchange(self, turn: Turn, answer: Answer, settings: Settings) -> None:
-        """Make an answered turn part of the conversation."""
-        exchanged = Exchanged(turn.mention.event_id, turn.prompt, turn.words, answer.text)
+    def remember_exchange(
+        self, turn: Turn, answer: Answer, surroundings: Surroundings, settings: Settings
+    ) -> None:
+        """Make an answered turn part of the conversation; in a shared one, by the asker's name."""
+        exchanged = Exchanged(
+            turn.mention.event_id,
+            f"{surroundings.person}: {turn.prompt}" if turn.scene else turn.prompt,
+            turn.own_statements,
+            answer.text,
+            turn.mention.user_id,
+        )
         self._conversations.add(turn.conversation, exchanged, settings.context)
 
     async def _call_tool(
@@ -128,7 +158,10 @@ class Assistant:
             return NOT_SAVED_FAILED
 
 
-def _role(settings: Settings, *, is_code: bool) -> _Role:
-    if is_code:
-        return _Role(settings.code_model, settings.code_model_setting, settings.code_system_prompt)
-    return _Role(settings.assistant_model, "assistantModel", settings.assistant_system_prompt)
+def _role(settings: Settings, turn: Turn) -> _Role:
+    if turn.is_code:
+        return _Role(settings.code_model, settings.code_system_prompt)
+    prompt = settings.assistant_system_prompt
+    if turn.scene:
+        return _Role(settings.verse_model, f"{prompt.rstrip()}\n\n{settings.verse_system_prompt}")
+    return _Role(ChosenModel(settings.assistant_model, "assistantModel"), prompt)

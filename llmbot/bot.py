@@ -18,7 +18,7 @@ from .assistant import Answer, Assistant, Turn
 from .code_files import code_files
 from .config import Config, Settings
 from .conversation import ConversationKey, Conversations
-from .files import send_file
+from .files import UploadTooLargeError, send_file
 from .incoming import MessageReader
 from .limits import Limits, Refusal, SeenEvents
 from .memory.migrations import upgrade_table
@@ -27,12 +27,15 @@ from .memory.rules import Mention
 from .memory.store import MemoryStore
 from .memory_commands import MemoryCommands
 from .models import ModelClient, ModelError
-from .replies import RoomGoneError, rendered, reply, working
+from .pictures import Painter, picture_message
+from .replies import RoomGoneError, rendered, reply, send, working
 from .reporting import FailureLog
 from .room import SETTINGS_EVENT, Rooms
+from .story import Storyteller
 from .surroundings import SurroundingsReader
 from .tasks import RunningTasks
 from .texts import Text
+from .verse import VERSE_EVENT, Verses
 
 
 class LLMBot(Plugin):
@@ -47,6 +50,9 @@ class LLMBot(Plugin):
     conversations: Conversations
     seen_events: SeenEvents
     rooms: Rooms
+    verses: Verses
+    painter: Painter
+    storyteller: Storyteller
     messages: MessageReader
     started: int
     turns: RunningTasks
@@ -68,6 +74,7 @@ class LLMBot(Plugin):
         models = ModelClient(self.http, self.log)
         self.started = time.time_ns() // 1_000_000
         self.rooms = Rooms(self.client, self.log)
+        self.verses = Verses(self.rooms, self.log)
         self.messages = MessageReader(self.client, self.rooms)
         store = MemoryStore(self.database)
         self.limits = Limits()
@@ -77,6 +84,8 @@ class LLMBot(Plugin):
         self.failures = FailureLog(self.log)
         self.pipeline = MemoryPipeline(store, models, self.rooms.memory_enabled, self.log)
         self.memory_commands = MemoryCommands(store, self.pipeline, self.limits, self.rooms)
+        self.painter = Painter(models)
+        self.storyteller = Storyteller(models, self.painter, self.log)
         self.conversations = Conversations()
         self.assistant = Assistant(models, store, self.pipeline, self.conversations, self.log)
 
@@ -127,6 +136,11 @@ class LLMBot(Plugin):
         """Follow what a room says of its memory."""
         self.rooms.on_settings_event(evt)
 
+    @event.on(VERSE_EVENT)
+    async def on_verse(self, evt: StateEvent) -> None:
+        """Follow which scene a room plays."""
+        self.verses.on_verse_event(evt)
+
     @event.on(EventType.ROOM_MEMBER)
     async def on_member(self, evt: StateEvent) -> None:
         """Follow who is in a room."""
@@ -136,6 +150,7 @@ class LLMBot(Plugin):
     async def on_redaction(self, evt: RedactionEvent) -> None:
         """Let a message that was taken back leave the conversation, and follow its room."""
         self.rooms.on_redaction(evt)
+        self.verses.on_redaction(evt)
         self.conversations.redact(evt.room_id, evt.redacts)
 
     async def _answer(self, evt: MessageEvent, request: Request, settings: Settings) -> None:
@@ -147,12 +162,51 @@ class LLMBot(Plugin):
             case Command.MEMORIES:
                 await self._memories(evt, request.text, settings)
             case Command.FORGET:
-                await reply(evt, self._forget(evt))
+                await reply(evt, await self._forget(evt))
+            case Command.VERSE:
+                async with working(evt):
+                    await reply(evt, await self.verses.run(evt.sender, evt.room_id, request.text))
 
-    def _forget(self, evt: MessageEvent) -> Text:
-        thread_id = evt.content.get_thread_parent()
-        key = ConversationKey(evt.room_id, thread_id, evt.sender)
-        return texts.FORGOTTEN if self.conversations.forget(key) else texts.NOTHING_TO_FORGET
+            case Command.DRAW:
+                await self._draw(evt, request.text, settings)
+            case Command.STORY:
+                await self._story(evt, request.text, settings)
+
+    async def _draw(self, evt: MessageEvent, prompt: str, settings: Settings) -> None:
+        refusal = self.limits.draw_refusal(evt.sender, prompt, settings)
+        if refusal is not None:
+            await self._refuse(evt, refusal)
+            return
+        try:
+            async with working(evt):
+                picture = await self.painter.draw(prompt, settings)
+                await send(evt, await picture_message(self.client, evt.room_id, picture, prompt))
+        except ModelError as error:
+            self._log_no_answer(error)
+            await reply(evt, texts.model_error(error))
+        except UploadTooLargeError as error:
+            self.log.warning("A picture was not sent: %s", error)
+            await reply(evt, texts.upload_too_large(error.size, error.limit))
+
+    async def _story(self, evt: MessageEvent, wish: str, settings: Settings) -> None:
+        refusal = self.limits.story_refusal(evt.sender, wish, settings)
+        if refusal is not None:
+            await self._refuse(evt, refusal)
+            return
+        try:
+            async with working(evt):
+                await self.storyteller.tell(evt, wish, settings)
+        except ModelError as error:
+            self._log_no_answer(error)
+
+    async def _forget(self, evt: MessageEvent) -> Text:
+        key = ConversationKey(evt.room_id, evt.content.get_thread_parent(), evt.sender)
+        forgot = self.conversations.forget(key)
+        if scene := await self.verses.scene(evt.room_id):
+            # What others said in the scene stays theirs.
+            shared = key._replace(user_id="", scene=scene)
+            forgot = self.conversations.leave(shared, evt.sender) or forgot
+        return texts.FORGOTTEN if forgot else texts.NOTHING_TO_FORGET
 
     async def _memories(self, evt: MessageEvent, text: str, settings: Settings) -> None:
         async with working(evt):
@@ -170,16 +224,17 @@ class LLMBot(Plugin):
             await self._refuse(evt, refusal)
             return
         mention = Mention(evt.sender, evt.room_id, evt.event_id)
-        turn = Turn(is_code, mention, evt.content.get_thread_parent(), prompt)
         try:
             async with working(evt):
+                scene = "" if is_code else await self.verses.scene(evt.room_id)
+                turn = Turn(is_code, mention, evt.content.get_thread_parent(), prompt, scene)
                 surroundings = await self.surroundings.read(evt)
                 answer = await self.assistant.answer(turn, surroundings, settings)
                 await self._send_answer(evt, answer, is_code=is_code)
                 # Before typing stops: the next message may be on its way already.
-                self.assistant.remember_exchange(turn, answer, settings)
+                self.assistant.remember_exchange(turn, answer, surroundings, settings)
                 # M1: after the answer was sent; with the settings as they are now.
-                exchange = Exchange(mention, turn.words, answer.text)
+                exchange = Exchange(mention, turn.words, answer.text, is_fiction=scene != "")
                 self.pipeline.start_pass(exchange, self.config.settings)
         except ModelError as error:
             self._log_no_answer(error)

@@ -11,7 +11,7 @@ import dataclasses
 import logging
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import yarl
 from mautrix.util.config import BaseProxyConfig, ConfigUpdateHelper
@@ -162,6 +162,13 @@ def _setting(key: str, check: Check) -> Any:  # noqa: ANN401
     return dataclasses.field(metadata={"key": key, "check": check})
 
 
+class ChosenModel(NamedTuple):
+    """A model as `provider/model`, and the setting that it comes from."""
+
+    name: str
+    setting: str
+
+
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """All settings, checked; `base-config.yaml` explains each under the key given here.
@@ -172,10 +179,14 @@ class Settings:
     assistant_model: str = _setting("assistantModel", _model)
     own_memory_model: str = _setting("memoryModel", _model)
     own_code_model: str = _setting("codeModel", _model)
+    own_verse_model: str = _setting("verseModel", _model)
+    image_model: str = _setting("imageModel", _model)
     assistant_system_prompt: str = _setting("assistantSystemPrompt", _text)
     code_system_prompt: str = _setting("codeSystemPrompt", _text)
+    verse_system_prompt: str = _setting("verseSystemPrompt", _text)
     providers: Mapping[str, Provider] = _setting("providers", _providers)
     timeout: float = _setting("timeout", _seconds)
+    image_timeout: float = _setting("imageTimeout", _seconds)
     max_concurrent_calls: int = _setting("maxConcurrentCalls", _integer(1))
     max_tool_steps: int = _setting("maxToolSteps", _integer(0))
     memory_promotion_threshold: int = _setting("memoryPromotionThreshold", _integer(1))
@@ -191,6 +202,10 @@ class Settings:
     ask_rate_limit_window: float = _setting("askRateLimitWindow", _seconds)
     code_rate_limit_count: int = _setting("codeRateLimitCount", _integer(0))
     code_rate_limit_window: float = _setting("codeRateLimitWindow", _seconds)
+    draw_rate_limit_count: int = _setting("drawRateLimitCount", _integer(0))
+    draw_rate_limit_window: float = _setting("drawRateLimitWindow", _seconds)
+    story_max_images: int = _setting("storyMaxImages", _integer(0))
+    story_cooldown_seconds: int = _setting("storyCooldownSeconds", _integer(0))
     allowed_users: tuple[re.Pattern[str], ...] = _setting("allowedUsers", _expressions)
     answer_mentions: bool = _setting("answerMentions", _boolean)
     answer_direct_chats: bool = _setting("answerDirectChats", _boolean)
@@ -202,24 +217,24 @@ class Settings:
         )
 
     @property
-    def memory_model(self) -> str:
+    def memory_model(self) -> ChosenModel:
         """The model for extraction and cleanup."""
-        return self.own_memory_model or self.assistant_model
+        return self._own_or_assistants(self.own_memory_model, "memoryModel")
 
     @property
-    def memory_model_setting(self) -> str:
-        """The setting that `memory_model` comes from."""
-        return "memoryModel" if self.own_memory_model else "assistantModel"
-
-    @property
-    def code_model(self) -> str:
+    def code_model(self) -> ChosenModel:
         """The model for `!code`."""
-        return self.own_code_model or self.assistant_model
+        return self._own_or_assistants(self.own_code_model, "codeModel")
 
     @property
-    def code_model_setting(self) -> str:
-        """The setting that `code_model` comes from."""
-        return "codeModel" if self.own_code_model else "assistantModel"
+    def verse_model(self) -> ChosenModel:
+        """The model for answers inside a scene."""
+        return self._own_or_assistants(self.own_verse_model, "verseModel")
+
+    def _own_or_assistants(self, own: str, setting: str) -> ChosenModel:
+        if own:
+            return ChosenModel(own, setting)
+        return ChosenModel(self.assistant_model, "assistantModel")
 
     @property
     def context(self) -> ContextLimits:
@@ -234,6 +249,11 @@ class Settings:
     def client(self) -> ClientSettings:
         """What a call to a model needs."""
         return ClientSettings(self.providers, self.timeout, self.max_concurrent_calls)
+
+    @property
+    def image_client(self) -> ClientSettings:
+        """What a call for a picture needs."""
+        return ClientSettings(self.providers, self.image_timeout, self.max_concurrent_calls)
 
     @property
     def memory_pass(self) -> PassSettings:
@@ -314,6 +334,8 @@ class Config(BaseProxyConfig):
             ("assistantModel", self.settings.assistant_model),
             ("codeModel", self.settings.own_code_model),
             ("memoryModel", self.settings.own_memory_model),
+            ("verseModel", self.settings.own_verse_model),
+            ("imageModel", self.settings.image_model),
         ):
             provider = model.partition("/")[0]
             if provider and provider not in self.settings.providers:

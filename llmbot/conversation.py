@@ -13,11 +13,16 @@ MAX_CONVERSATIONS = 2000
 
 
 class ConversationKey(NamedTuple):
-    """Who talks with the bot where."""
+    """Who talks with the bot where.
+
+    A `scene` is played by all who are there: its conversation is nobody's own, and a new scene is
+    a new conversation.
+    """
 
     room_id: str
     thread_id: str | None
     user_id: str
+    scene: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,12 +30,14 @@ class Exchanged:
     """One message of the user with the answer that it got.
 
     `words` are the user's own ones, without what they quoted; `event_id` is their message's.
+    `user_id` tells whose message it is, which matters where several share a conversation.
     """
 
     event_id: str
     prompt: str
     words: str
     answer: str
+    user_id: str = ""
 
     @property
     def size(self) -> int:
@@ -86,6 +93,17 @@ class Conversations:
     def forget(self, key: ConversationKey) -> bool:
         """End a conversation; say whether there was one."""
         return self._conversations.pop(key, None) is not None
+
+    def leave(self, key: ConversationKey, user_id: str) -> bool:
+        """Take what one user said out of a shared conversation; say whether there was any."""
+        conversation = self._conversations.get(key)
+        if conversation is None:
+            return False
+        before = len(conversation.exchanges)
+        conversation.exchanges = [
+            exchanged for exchanged in conversation.exchanges if exchanged.user_id != user_id
+        ]
+        return len(conversation.exchanges) < before
 
     def redact(self, room_id: str, event_id: str) -> None:
         """Forget the exchange that began with a message which was taken back."""

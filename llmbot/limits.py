@@ -88,19 +88,18 @@ class Limits:
     def __init__(self) -> None:
         self._ask = RateLimit()
         self._code = RateLimit()
+        self._draw = RateLimit()
+        self._story = RateLimit()
         self._not_allowed = RateLimit()
 
     def refusal(
         self, user_id: str, prompt: str, settings: Settings, *, is_code: bool
     ) -> Refusal | None:
         """Count a prompt of `!ask` or `!code`, or return why it is refused."""
-        if not settings.allows(user_id):
-            told = self._not_allowed.take(user_id, 1, _TELL_AGAIN_SECONDS) is not None
-            return Refusal(texts.NOT_ALLOWED, is_silent=told)
-        if not prompt:
-            return Refusal(texts.CODE_USAGE if is_code else texts.ASK_USAGE)
-        if len(prompt) > settings.max_prompt_length:
-            return Refusal(texts.prompt_too_long(len(prompt), settings.max_prompt_length))
+        usage = texts.CODE_USAGE if is_code else texts.ASK_USAGE
+        refusal = self._prompt_refusal(user_id, prompt, settings, usage)
+        if refusal is not None:
+            return refusal
         if is_code:
             return _refusal(
                 self._code.take(
@@ -109,6 +108,33 @@ class Limits:
             )
         return self.ask_refusal(user_id, settings)
 
+    def draw_refusal(self, user_id: str, prompt: str, settings: Settings) -> Refusal | None:
+        """Count a `!draw`, or return why it is refused."""
+        return self._prompt_refusal(user_id, prompt, settings, texts.DRAW_USAGE) or _refusal(
+            self._draw.take(
+                user_id, settings.draw_rate_limit_count, settings.draw_rate_limit_window
+            )
+        )
+
+    def story_refusal(self, user_id: str, prompt: str, settings: Settings) -> Refusal | None:
+        """Count a `!story`, or return why it is refused."""
+        seconds = settings.story_cooldown_seconds
+        return self._prompt_refusal(user_id, prompt, settings, texts.STORY_USAGE) or _refusal(
+            self._story.take(user_id, min(seconds, 1), seconds), texts.next_story
+        )
+
+    def _prompt_refusal(
+        self, user_id: str, prompt: str, settings: Settings, usage: Text
+    ) -> Refusal | None:
+        if not settings.allows(user_id):
+            told = self._not_allowed.take(user_id, 1, _TELL_AGAIN_SECONDS) is not None
+            return Refusal(texts.NOT_ALLOWED, is_silent=told)
+        if not prompt:
+            return Refusal(usage)
+        if len(prompt) > settings.max_prompt_length:
+            return Refusal(texts.prompt_too_long(len(prompt), settings.max_prompt_length))
+        return None
+
     def ask_refusal(self, user_id: str, settings: Settings) -> Refusal | None:
         """Count what costs as much as `!ask`, or return why it is refused."""
         return _refusal(
@@ -116,10 +142,12 @@ class Limits:
         )
 
 
-def _refusal(too_many: TooMany | None) -> Refusal | None:
+def _refusal(
+    too_many: TooMany | None, tell: Callable[[float], Text] = texts.too_many
+) -> Refusal | None:
     if too_many is None:
         return None
-    return Refusal(texts.too_many(too_many.wait_seconds), is_silent=too_many.told_before)
+    return Refusal(tell(too_many.wait_seconds), is_silent=too_many.told_before)
 
 
 class SeenEvents:

@@ -51,11 +51,16 @@ async def reply(event: MessageEvent, text: Text | Sequence[Text]) -> None:
         RoomGoneError: the bot may not write there (any more).
     """
     for part in _fitting([text] if isinstance(text, Text) else text):
-        content = TextMessageEventContent(msgtype=MessageType.NOTICE, body=part.plain)
-        if part.html is not None:
-            content.format = Format.HTML
-            content.formatted_body = part.html
-        await send(event, content)
+        await send(event, notice(part))
+
+
+def notice(text: Text) -> TextMessageEventContent:
+    """Return a text as a message, which other bots do not answer."""
+    content = TextMessageEventContent(msgtype=MessageType.NOTICE, body=text.plain)
+    if text.html is not None:
+        content.format = Format.HTML
+        content.formatted_body = text.html
+    return content
 
 
 async def send(event: MessageEvent, content: MessageEventContent) -> EventID:
@@ -67,12 +72,48 @@ async def send(event: MessageEvent, content: MessageEventContent) -> EventID:
     Raises:
         RoomGoneError: the bot may not write there (any more).
     """
-    client = event.client
     if event.content.get_thread_parent():
         # A reply to the event for all clients, no fallback for those without threads.
         content.set_thread_parent(event, disable_reply_fallback=True)
     content.set_reply(event)
     content["m.mentions"] = {"user_ids": [event.sender]}
+    return await _deliver(event, content)
+
+
+class Thread:
+    """Messages that follow each other below an event, in its thread or in one that it begins.
+
+    Clients without threads show each as a reply to the one before.
+    """
+
+    def __init__(self, event: MessageEvent) -> None:
+        self.event = event
+        self._last: EventID = event.event_id
+
+    async def send(self, content: MessageEventContent, *, notifies: bool = False) -> EventID:
+        """Send the next message and return its id; one that `notifies` mentions the asker.
+
+        Raises:
+            RoomGoneError: the bot may not write there (any more).
+        """
+        content.set_thread_parent(self.event, last_event_in_thread=self._last)
+        content["m.mentions"] = {"user_ids": [self.event.sender] if notifies else []}
+        self._last = await _deliver(self.event, content)
+        return self._last
+
+    async def edit(self, event_id: EventID, content: MessageEventContent) -> None:
+        """Replace one of the messages.
+
+        Raises:
+            RoomGoneError: the bot may not write there (any more).
+        """
+        content.set_edit(event_id)
+        content["m.mentions"] = {}
+        await _deliver(self.event, content)
+
+
+async def _deliver(event: MessageEvent, content: MessageEventContent) -> EventID:
+    client = event.client
     transaction_id = client.api.get_txn_id()
     try:
         return await patiently(

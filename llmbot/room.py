@@ -40,7 +40,7 @@ class _Switch(NamedTuple):
     rooms: tuple[str, ...]
 
 
-class _Known(Generic[Value]):
+class Known(Generic[Value]):
     """What is known of rooms: read on first need, until something makes it doubtful."""
 
     def __init__(self, read: Callable[[str], Awaitable[Value]]) -> None:
@@ -76,10 +76,10 @@ class Rooms:
         self._client = client
         self._log = log
         self._warned: set[str] = set()
-        self._switches = _Known(self._read_switch)
+        self._switches = Known(self._read_switch)
         # How many have joined: exact up to two, at least so many beyond that.
-        self._joined = _Known(self._read_joined)
-        self._own_names = _Known(self._read_own_name)
+        self._joined = Known(self._read_joined)
+        self._own_names = Known(self._read_own_name)
         # Whom a message of the bot's mentions; None for a message of somebody else's.
         self._messages: collections.OrderedDict[str, frozenset[str] | None] = (
             collections.OrderedDict()
@@ -108,20 +108,9 @@ class Rooms:
         Raises:
             MatrixError: the homeserver did not tell or do what is needed.
         """
-        create_event = await self._state_event(room_id, EventType.ROOM_CREATE)
-        levels = await self._content(room_id, EventType.ROOM_POWER_LEVELS)
-        if not may_send_state(user_id, str(SETTINGS_EVENT), create_event, levels):
-            return SwitchOutcome.SENDER_LACKS_POWER
-        # What others keep there stays.
-        content = {**(await self._content(room_id, SETTINGS_EVENT) or {}), _SWITCH: enabled}
-        try:
-            await patiently(
-                lambda: self._client.send_state_event(RoomID(room_id), SETTINGS_EVENT, content, "")
-            )
-        except MForbidden:
-            return SwitchOutcome.BOT_LACKS_POWER
+        outcome = await self.change_state(room_id, user_id, SETTINGS_EVENT, {_SWITCH: enabled})
         self._forget_switch(room_id)
-        return SwitchOutcome.DONE
+        return outcome
 
     def on_settings_event(self, evt: StateEvent) -> None:
         """Follow a change of a room's settings, whatever it says."""
@@ -152,7 +141,7 @@ class Rooms:
 
     async def _decision(self, room_id: str) -> bool | str:
         """Return what a room decides, or the room that it replaces if it leaves it to that one."""
-        settings = await self._content(room_id, SETTINGS_EVENT) or {}
+        settings = await self.content(room_id, SETTINGS_EVENT) or {}
         if _SWITCH not in settings:
             create_event = await self._state_event(room_id, EventType.ROOM_CREATE)
             return _predecessor(create_event) or True
@@ -170,6 +159,30 @@ class Rooms:
             "!memories room on (or off) decides for itself",
         )
         return _Switch(enabled=False, rooms=tuple(rooms))
+
+    # --- what members set through the bot ------------------------------------------------------
+
+    async def change_state(
+        self, room_id: str, user_id: str, event_type: EventType, changes: Mapping[str, Any]
+    ) -> SwitchOutcome:
+        """Change keys of a room's state event on behalf of a member who may send that event.
+
+        Raises:
+            MatrixError: the homeserver did not tell or do what is needed.
+        """
+        create_event = await self._state_event(room_id, EventType.ROOM_CREATE)
+        levels = await self.content(room_id, EventType.ROOM_POWER_LEVELS)
+        if not may_send_state(user_id, str(event_type), create_event, levels):
+            return SwitchOutcome.SENDER_LACKS_POWER
+        # What others keep there stays.
+        content = {**(await self.content(room_id, event_type) or {}), **changes}
+        try:
+            await patiently(
+                lambda: self._client.send_state_event(RoomID(room_id), event_type, content, "")
+            )
+        except MForbidden:
+            return SwitchOutcome.BOT_LACKS_POWER
+        return SwitchOutcome.DONE
 
     # --- who is in a room ----------------------------------------------------------------------
 
@@ -210,7 +223,7 @@ class Rooms:
         return len(await self._client.get_joined_members(RoomID(room_id)))
 
     async def _read_own_name(self, room_id: str) -> str:
-        member = await self._content(room_id, EventType.ROOM_MEMBER, self._client.mxid) or {}
+        member = await self.content(room_id, EventType.ROOM_MEMBER, self._client.mxid) or {}
         name = member.get("displayname")
         return name if isinstance(name, str) else ""
 
@@ -248,7 +261,7 @@ class Rooms:
 
     # --- reading -------------------------------------------------------------------------------
 
-    async def _content(
+    async def content(
         self, room_id: str, event_type: EventType, state_key: str = ""
     ) -> Mapping[str, Any] | None:
         """Return the content of a room's state event; None if there is no such event."""

@@ -12,13 +12,17 @@ from .memory.facts import Refusal
 from .memory.store import CleanupOutcome, Memory
 from .models import (
     BadAnswerError,
+    BadPictureError,
     BusyError,
     ContentRefusedError,
+    DrawingRefusedError,
     EmptyAnswerError,
     KeyRefusedError,
     MissingKeyError,
     ModelError,
     NoModelError,
+    NoPicturesError,
+    OversizedPictureError,
     RequestRefusedError,
     TimedOutError,
     ToolLoopError,
@@ -56,6 +60,19 @@ ROOM_BOT_LACKS_POWER = Text(
     '{"memoryEnabled": true} or {"memoryEnabled": false} in its state event dev.llmbot.settings '
     "yourself."
 )
+DRAW_USAGE = Text("Usage: !draw <text>")
+STORY_USAGE = Text("Usage: !story <text>")
+STORY_BEGUN = Text("Writing the story …")
+NOT_UPLOADED = Text("The homeserver did not take the picture. Please try again.")
+VERSE_USAGE = Text("Usage: !verse [on <scene>|off]")
+VERSE_OFF = Text("No scene is played in this room now. !verse on continues the last one.")
+VERSE_SENDER_LACKS_POWER = Text(
+    "You may not change this room's scene. Please ask a moderator of the room."
+)
+VERSE_BOT_LACKS_POWER = Text(
+    "I may not change this room's scene. Please make me a moderator of the room, or set "
+    '{"enabled": true, "scene": "…"} in its state event dev.llmbot.verse yourself.'
+)
 DELETE_USAGE = Text("Usage: !memories del <id> [<id>…]")
 EDIT_USAGE = Text("Usage: !memories edit <id> <text>")
 ALREADY_REMEMBERED = Text("I remember exactly that already. Nothing was changed.")
@@ -76,6 +93,18 @@ def prompt_too_long(length: int, limit: int) -> Text:
     return Text(f"That message has {length} characters; I can take {limit} at most.")
 
 
+def verse(scene: str) -> Text:
+    """Tell the scene that is played in a room, or that there is none."""
+    if not scene:
+        return Text("No scene is played in this room. !verse on <scene> begins one.")
+    return Text(f"This room is playing a scene: {scene}")
+
+
+def scene_too_long(length: int, limit: int) -> Text:
+    """Tell the limit of a scene."""
+    return Text(f"That scene has {length} characters; {limit} is the most.")
+
+
 def model_error(error: ModelError) -> Text:
     """Tell why there is no answer, and what to do about it."""
     return Text(_model_error(error))
@@ -83,6 +112,8 @@ def model_error(error: ModelError) -> Text:
 
 def _model_error(error: ModelError) -> str:  # noqa: PLR0911, PLR0912, C901 - a table
     match error:
+        case NoModelError(setting="imageModel"):
+            return "Drawing is not set up here: the setting imageModel must name a model."
         case NoModelError(setting=setting):
             return f"No model is configured: the setting {setting} must name one."
         case UnknownProviderError(provider=provider):
@@ -102,6 +133,14 @@ def _model_error(error: ModelError) -> str:  # noqa: PLR0911, PLR0912, C901 - a 
             return "The model is busy at the moment. Please try again in a while."
         case TimedOutError(seconds=seconds):
             return f"The model gave no answer within {seconds:g} seconds. Please try again."
+        case DrawingRefusedError():
+            return "The model refused to draw that."
+        case NoPicturesError(provider=provider, model=model):
+            return f"The provider {provider} does not know the model {model} or does not draw."
+        case BadPictureError():
+            return "No usable picture came back. Please try again."
+        case OversizedPictureError(limit=limit):
+            return f"The picture is too large: I can take {_megabytes(limit)} at most."
         case ContentRefusedError():
             return "The model refused to answer that."
         case EmptyAnswerError():
@@ -112,6 +151,40 @@ def _model_error(error: ModelError) -> str:  # noqa: PLR0911, PLR0912, C901 - a 
             return "The model's answer could not be read. Please try again."
         case _:
             return "The model could not answer."
+
+
+# --- pictures and stories -----------------------------------------------------------------------
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 2**20:.3g} MiB"
+
+
+def upload_too_large(size: int, limit: int | None) -> Text:
+    """Tell that the homeserver takes no pictures of this size, in bytes."""
+    allowed = "" if limit is None else f"; {_megabytes(limit)} is the most"
+    return Text(f"The picture has {_megabytes(size)}, too much for this homeserver{allowed}.")
+
+
+def story_written(pictures: int) -> Text:
+    """Tell that the text is there and so many pictures are being drawn."""
+    return Text(f"The story is written; drawing {_pictures(pictures)} …")
+
+
+def story_told(title: str, pictures: int, failures: Sequence[Text]) -> Text:
+    """Tell that a story is complete, and which of its pictures are missing for which reasons."""
+    told = f"The story “{title}” is told" if title else "The story is told"
+    drawn = pictures - len(failures)
+    if drawn:
+        told += f", with {_pictures(drawn)}"
+    if not failures:
+        return Text(f"{told}.")
+    reasons = " ".join(dict.fromkeys(failure.plain for failure in failures))
+    return Text(f"{told}; {_pictures(len(failures))} could not be drawn. {reasons}")
+
+
+def _pictures(count: int) -> str:
+    return "1 picture" if count == 1 else f"{count} pictures"
 
 
 # --- memories ----------------------------------------------------------------------------------
@@ -220,8 +293,14 @@ def room_memory_switched(*, enabled: bool) -> Text:
 
 def too_many(wait_seconds: float) -> Text:
     """Tell when to come back."""
-    seconds = max(1, math.ceil(wait_seconds))
-    return Text(
-        "That was a lot at once. Please try again in "
-        f"{'1 second' if seconds == 1 else f'{seconds} seconds'}."
-    )
+    return Text(f"That was a lot at once. Please try again in {_seconds(wait_seconds)}.")
+
+
+def next_story(wait_seconds: float) -> Text:
+    """Tell when the next story can be told."""
+    return Text(f"I have just told you a story. I can tell the next in {_seconds(wait_seconds)}.")
+
+
+def _seconds(duration: float) -> str:
+    seconds = max(1, math.ceil(duration))
+    return "1 second" if seconds == 1 else f"{seconds} seconds"

@@ -49,6 +49,20 @@ def extract(payload: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     }
 
 
+_ASIDE = re.compile(
+    r"[(\[]+(?:\s*(?:ooc|aside|out of character)\s*[:,])?\s*(?P<inside>[^()\[\]]+)[)\]]"
+    r"|\b(?:ooc|by the way|out of character)\b[:,]?\s*(?P<after>[^\n]+)",
+    re.IGNORECASE,
+)
+
+
+def extract_from_scene(payload: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return what is said aside in an exchange of a scene, in the shape of `memory_extraction`."""
+    message = str(payload.get("user_message") or "")
+    asides = [found["inside"] or found["after"] for found in _ASIDE.finditer(message)]
+    return extract({**payload, "user_message": "\n".join(asides)})
+
+
 def _said_again(
     clause: facts.Clause, stated: Fact | None, candidates: Mapping[int, Fact]
 ) -> int | None:
@@ -142,6 +156,37 @@ def clean_up_carelessly(payload: Mapping[str, Any]) -> dict[str, list[Any]]:
 def _overlap(one: Fact, other: Fact) -> bool:
     texts = sorted((one.text.casefold().rstrip("."), other.text.casefold().rstrip(".")), key=len)
     return one.is_like(other) or re.search(rf"\b{re.escape(texts[0])}\b", texts[1]) is not None
+
+
+# --- stories -------------------------------------------------------------------------------------
+
+
+def story(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a story about what is wished for, in the shape of `story`."""
+    wish = " ".join(str(payload.get("wish") or "nothing much").split()).rstrip(".!?")
+    number = payload.get("max_pictures")
+    number = number if isinstance(number, int) else 0
+    parts = [
+        (
+            f"Once there was a wish: *{wish}*. The storyteller knew only this one story.",
+            f"{wish}, in the morning",
+        ),
+        (
+            "Everything went well until noon. Then it rained, and nobody had brought a coat.",
+            f"{wish}, in a storm",
+        ),
+        (
+            "By night the sky was clear again, and all were home in time for tea.",
+            f"{wish}, at night",
+        ),
+    ]
+    return {
+        "title": "The only story I know",
+        "parts": [
+            {"text": text, "picture": picture if place < number else ""}
+            for place, (text, picture) in enumerate(parts)
+        ],
+    }
 
 
 # --- chat ----------------------------------------------------------------------------------------
@@ -261,6 +306,8 @@ def _answer(said: str, earlier: Sequence[Message]) -> str:
     if _CODE_WANTED.search(said) or _CODER.match(_system_text(earlier)):
         return _code(said)
     told = _told_facts(earlier)
+    if scene := _scene(_system_text(earlier)):
+        return _played(scene, said)
     if _ABOUT_ME.search(said):
         return _all_known(told)
     stated = [fact for fact, _ in facts.find(said)]
@@ -269,6 +316,20 @@ def _answer(said: str, earlier: Sequence[Message]) -> str:
     if _ASKS_ABOUT_SELF.search(said.strip()):
         return _recalled(said, told)
     return _small_talk(said.strip())
+
+
+def _scene(text: str) -> str:
+    """Return the scene that the data in a system text names; empty if there is none."""
+    for data in _objects(text):
+        if isinstance(data.get("scene"), str):
+            return str(data["scene"])
+    return ""
+
+
+def _played(scene: str, said: str) -> str:
+    aside = " (Noted, what you say in brackets is really you.)" if "(" in said else ""
+    doing = "A voice answers from the dark" if '"' in said else "For a moment nothing happens"
+    return f"*{scene.rstrip('.')}.* {doing}. Then the wind turns. What do you do next?{aside}"
 
 
 def _small_talk(said: str) -> str:
@@ -354,11 +415,7 @@ def _told_facts(messages: Sequence[Message]) -> list[Fact]:
 
 def _recalled_memories(text: str) -> Iterator[tuple[str, str]]:
     """Yield date and text of the memories in any JSON object inside a system text."""
-    for start in re.finditer(r"\{", text):
-        try:
-            value, _ = json.JSONDecoder().raw_decode(text, start.start())
-        except (ValueError, RecursionError):
-            continue
+    for value in _objects(text):
         if isinstance(value.get("memories"), list):
             for item in value["memories"]:
                 if isinstance(item, dict) and isinstance(item.get("fact"), str):
@@ -366,6 +423,16 @@ def _recalled_memories(text: str) -> Iterator[tuple[str, str]]:
                 elif isinstance(item, str):
                     yield "", item
             return
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects inside a text, the outer before the inner."""
+    for start in re.finditer(r"\{", text):
+        try:
+            value, _ = json.JSONDecoder().raw_decode(text, start.start())
+        except (ValueError, RecursionError):
+            continue
+        yield value
 
 
 def _texts(value: object) -> list[str]:

@@ -7,6 +7,7 @@ the request that returns a `Response`, or an awaitable of one.
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import itertools
 import json
@@ -14,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from devstack.scripted_model import persona
+from devstack.scripted_model import paintings, persona
 from devstack.scripted_model.requests import RecordedRequest
 
 
@@ -79,10 +80,16 @@ def persona_reply(request: RecordedRequest) -> Response:
     is_careless = request.model == persona.CARELESS
     if request.kind == "extraction":
         extract = persona.extract_carelessly if is_careless else persona.extract
+        if not is_careless and "fiction" in request.system_prompt:
+            extract = persona.extract_from_scene
         return completion(request, {"content": json.dumps(extract(request.payload))})
     if request.kind == "cleanup":
         clean_up = persona.clean_up_carelessly if is_careless else persona.clean_up
         return completion(request, {"content": json.dumps(clean_up(request.payload))})
+    if request.kind == "image":
+        return picture(paintings.paint(request.user_message))(request)
+    if request.kind == "story":
+        return completion(request, {"content": json.dumps(persona.story(request.payload))})
     message = persona.chat(request.messages, request.tool_names)
     return completion(request, message, "tool_calls" if message.get("tool_calls") else "stop")
 
@@ -144,6 +151,17 @@ def tool_calls(
         },
         "tool_calls",
     )
+
+
+def picture(content: bytes) -> Reply:
+    """Answer a request for a picture with these bytes, as base64."""
+    data = [{"b64_json": base64.b64encode(content).decode()}]
+    return lambda _: json_response({"created": int(time.time()), "data": data})
+
+
+def picture_at(url: str) -> Reply:
+    """Answer a request for a picture with its address."""
+    return lambda _: json_response({"created": int(time.time()), "data": [{"url": url}]})
 
 
 # --- errors and broken answers -------------------------------------------------------------------

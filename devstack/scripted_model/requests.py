@@ -8,12 +8,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-Kind = Literal["chat", "extraction", "cleanup"]
+Kind = Literal["chat", "extraction", "cleanup", "story", "image"]
 """What a request is for; see `RecordedRequest.kind`."""
 
 _KIND_BY_SCHEMA_NAME: dict[str, Kind] = {
     "memory_extraction": "extraction",
     "memory_cleanup": "cleanup",
+    "story": "story",
 }
 
 
@@ -23,16 +24,19 @@ class InvalidRequestError(Exception):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RecordedRequest:
-    """One well-formed chat completion request."""
+    """One well-formed request for a chat completion or, with `is_image`, for a picture."""
 
     body: dict[str, Any]
     headers: Mapping[str, str]
     """Looked up in any case: `headers["Authorization"]`."""
     size: int
     """Length of the body in bytes."""
+    is_image: bool = False
 
     @classmethod
-    def parse(cls, raw: bytes, headers: Mapping[str, str]) -> RecordedRequest:
+    def parse(
+        cls, raw: bytes, headers: Mapping[str, str], *, is_image: bool = False
+    ) -> RecordedRequest:
         """Read and check a request's body."""
         try:
             body = json.loads(raw)
@@ -44,8 +48,11 @@ class RecordedRequest:
             raise InvalidRequestError("'model' must be a non-empty string")
         if body.get("stream"):
             raise InvalidRequestError("this server does not stream")
-        _check_messages(body.get("messages"))
-        return cls(body, headers, len(raw))
+        if not is_image:
+            _check_messages(body.get("messages"))
+        elif not isinstance(body.get("prompt"), str) or not body["prompt"]:
+            raise InvalidRequestError("'prompt' must be a non-empty string")
+        return cls(body, headers, len(raw), is_image)
 
     @property
     def model(self) -> str:
@@ -54,13 +61,15 @@ class RecordedRequest:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The conversation, oldest first."""
-        messages: list[dict[str, Any]] = self.body["messages"]
+        """The conversation, oldest first; empty in a request for a picture."""
+        messages: list[dict[str, Any]] = self.body.get("messages", [])
         return messages
 
     @functools.cached_property
     def user_message(self) -> str:
-        """The text of the last user message, or ""."""
+        """The text of the last user message, or what the picture is to show, or ""."""
+        if self.is_image:
+            return str(self.body["prompt"])
         for message in reversed(self.messages):
             if message["role"] == "user":
                 return content_text(message.get("content"))
@@ -96,6 +105,8 @@ class RecordedRequest:
         The name of the JSON schema tells. A client that fell back to less than a schema is
         recognised by the shape of its last user message.
         """
+        if self.is_image:
+            return "image"
         name = _mapping(_mapping(self.body.get("response_format")).get("json_schema")).get("name")
         if isinstance(name, str) and name in _KIND_BY_SCHEMA_NAME:
             return _KIND_BY_SCHEMA_NAME[name]
@@ -103,6 +114,8 @@ class RecordedRequest:
             return "extraction"
         if isinstance(self.payload.get("memories"), list):
             return "cleanup"
+        if {"wish", "max_pictures"} <= self.payload.keys():
+            return "story"
         return "chat"
 
     def uses(self, feature: str) -> bool:

@@ -1,4 +1,4 @@
-"""The scripted model server: an OpenAI-compatible chat server that answers by rules.
+"""The scripted model server: an OpenAI-compatible server that chats and draws by rules.
 
 Prompts and answers are never logged.
 """
@@ -13,6 +13,7 @@ from typing import Literal, final
 
 from aiohttp import web
 
+from devstack.scripted_model import paintings
 from devstack.scripted_model.replies import (
     Responder,
     Response,
@@ -92,7 +93,8 @@ class ScriptedModel:
     (`json_schema`, `json_object`) or a key of the request (`tools`, `max_tokens`) to the HTTP
     status that requests with it get. It may be changed at any time. `record` off keeps no
     requests but the last of each kind, for a server that runs for long; `GET /last/{kind}` gives
-    that one's messages.
+    that one's messages. `GET /v1/pictures/{what}` draws what it names, for answers that give a
+    picture's address.
     """
 
     def __init__(
@@ -109,6 +111,8 @@ class ScriptedModel:
         self._arrival = asyncio.Event()
         application = web.Application(client_max_size=_MAX_REQUEST_BYTES)
         application.router.add_post("/v1/chat/completions", self._complete)
+        application.router.add_post("/v1/images/generations", self._complete)
+        application.router.add_get("/v1/pictures/{what}", self._show_picture)
         application.router.add_get("/v1/models", self._list_models)
         application.router.add_get("/last/{kind}", self._tell_last)
         self._runner = web.AppRunner(
@@ -232,9 +236,17 @@ class ScriptedModel:
         request = self._last.get(http_request.match_info["kind"])
         return web.json_response(request.messages if request else [])
 
+    async def _show_picture(self, http_request: web.Request) -> web.StreamResponse:
+        painting = paintings.paint(http_request.match_info["what"])
+        return web.Response(body=painting, content_type="image/png")
+
     async def _complete(self, http_request: web.Request) -> web.StreamResponse:
         try:
-            request = RecordedRequest.parse(await http_request.read(), http_request.headers)
+            request = RecordedRequest.parse(
+                await http_request.read(),
+                http_request.headers,
+                is_image=http_request.path.endswith("/images/generations"),
+            )
         except InvalidRequestError as error:
             return await _send(http_request, json_response(error_body(str(error)), 400))
         self._last[request.kind] = request

@@ -224,6 +224,24 @@ def own_words(message: str) -> str:
     return "\n".join(line for line in message.split("\n") if not line.lstrip().startswith(">"))
 
 
+# What a character says stands in quotation marks, what one does between asterisks. An apostrophe
+# is no quotation mark, and what stands in brackets is said aside.
+_IN_CHARACTER = re.compile(
+    r"(?P<aside>\([^()\n]*\)|\[[^\[\]\n]*\])"
+    r"|\"[^\"\n]*\"|“[^“”\n]*”|„[^„“”\n]*[“”]|«[^«»\n]*»|»[^«»\n]*«|「[^「」\n]*」|『[^『』\n]*』"
+    r"|\*[^*\n]+\*"
+)
+
+
+def out_of_character(words: str) -> str:
+    """Return what of a message in a scene can be meant of its sender: no dialogue, no action.
+
+    What is left may still be fiction; which of it is said aside, only a model can tell.
+    """
+    # The mark keeps what stood on both sides of it from becoming one quote.
+    return _IN_CHARACTER.sub(lambda found: found["aside"] or " * ", words)
+
+
 class OwnWords:
     """Words of a user, to be searched for quotes."""
 

@@ -25,18 +25,22 @@ from ..reporting import FailureLog
 from ..tasks import RunningTasks
 from .cleanup import RejectedCleanupError, parse_cleanup
 from .extraction import parse_extraction
-from .facts import is_evidence, one_line, refusal
+from .facts import is_evidence, one_line, out_of_character, refusal
 from .rules import Mention, Proposals
 from .store import CleanupOutcome, MemoryStore, PassView, Saved
 
 
 @dataclasses.dataclass(frozen=True)
 class Exchange:
-    """What a pass reads: the user's own words and the answer they got (M5)."""
+    """What a pass reads: the user's own words and the answer they got (M5).
+
+    `is_fiction` tells that they were said inside a scene.
+    """
 
     mention: Mention
     words: str
     reply: str
+    is_fiction: bool = False
 
 
 class CleanupRunningError(Exception):
@@ -97,19 +101,24 @@ class MemoryPipeline:
 
     async def _extract(self, view: PassView, exchange: Exchange, settings: Settings) -> Proposals:
         """Return what the extractor found: nothing where it fails (M17)."""
+        model = settings.memory_model
+        # In a scene the person's own words are what they say aside, not what a character says.
+        evidence = out_of_character(exchange.words) if exchange.is_fiction else exchange.words
         try:
             completion = await self._models.complete(
-                settings.memory_model,
-                extraction_messages(view, exchange.words, exchange.reply),
+                model.name,
+                extraction_messages(
+                    view, exchange.words, exchange.reply, is_fiction=exchange.is_fiction
+                ),
                 settings.client,
-                setting=settings.memory_model_setting,
+                setting=model.setting,
                 urgency=Urgency.BACKGROUND,
                 json_schema=EXTRACTION_SCHEMA,
             )
             extraction = parse_extraction(
                 completion.text,
                 view.candidates,
-                exchange.words,
+                evidence,
                 require_evidence=settings.memory_require_evidence,
             )
         except (ModelError, ShapeError) as error:
@@ -143,11 +152,12 @@ class MemoryPipeline:
             memories = await self._store.memories(user_id)
             if len(memories) < 2:
                 return None
+            model = settings.memory_model
             completion = await self._models.complete(
-                settings.memory_model,
+                model.name,
                 cleanup_messages(memories),
                 settings.client,
-                setting=settings.memory_model_setting,
+                setting=model.setting,
                 urgency=Urgency.BACKGROUND,
                 json_schema=CLEANUP_SCHEMA,
             )

@@ -18,24 +18,32 @@ from typing import Any
 
 import aiohttp
 
+from .download import DownloadError, TooManyBytesError, download, read_at_most
 from .errors import (
     BadAnswerError,
+    BadPictureError,
     BusyError,
     ContentRefusedError,
+    DrawingRefusedError,
     KeyRefusedError,
     MissingKeyError,
     NoModelError,
+    NoPicturesError,
+    OversizedPictureError,
     RequestRefusedError,
     TimedOutError,
     UnknownModelError,
     UnknownProviderError,
 )
-from .parsing import Completion, ShapeError, parse_completion
+from .parsing import Completion, ShapeError, parse_completion, parse_drawing, refuses_content
 
 Message = dict[str, Any]
 
 _CONNECT_SECONDS = 10
 _MAX_BODY_BYTES = 8 * 2**20
+_MAX_ERROR_BYTES = 64 * 2**10
+MAX_PICTURE_BYTES = 20 * 2**20
+"""The largest picture that is taken from a provider."""
 _MAX_ATTEMPTS = 3
 _FIRST_RETRY_SECONDS = 0.5
 _REMEMBER_SECONDS = 3600
@@ -105,17 +113,24 @@ class _Target:
 
     provider: str
     model: str
-    url: str
+    base_url: str
+    path: str
     api_key: str
+
+    @property
+    def url(self) -> str:
+        """Where the model is asked."""
+        return self.base_url + self.path
 
 
 class _StatusError(Exception):
     """The server answered with a status that is no success."""
 
-    def __init__(self, status: int, retry_after: float | None) -> None:
+    def __init__(self, status: int, retry_after: float | None, body: bytes = b"") -> None:
         super().__init__(f"HTTP {status}")
         self.status = status
         self.retry_after = retry_after
+        self.body = body
 
 
 class _CallLimit:
@@ -215,6 +230,49 @@ class ModelClient:
             raise ContentRefusedError(target.provider)
         return completion
 
+    async def draw(self, name: str, description: str, settings: ClientSettings) -> bytes:
+        """Ask the model `name` for a picture; return what came, which may be no picture at all.
+
+        Raises:
+            ModelError: whatever went wrong, as one of its kinds.
+        """
+        target = _target(name, "imageModel", settings.providers, "/images/generations")
+        async with self._limit.place(Urgency.ANSWER, settings.max_concurrent_calls):
+            try:
+                return await asyncio.wait_for(
+                    self._draw(target, description, settings), settings.timeout
+                )
+            except asyncio.TimeoutError:
+                raise TimedOutError(target.provider, settings.timeout) from None
+
+    async def _draw(self, target: _Target, description: str, settings: ClientSettings) -> bytes:
+        # Servers differ in which further fields they take; all take these.
+        body = {"model": target.model, "prompt": description, "n": 1}
+        # In base64 four bytes hold three; what else stands in an answer is little.
+        max_bytes = MAX_PICTURE_BYTES * 4 // 3 + _MAX_ERROR_BYTES
+        try:
+            answer = await self._post_with_retries(
+                target, body, settings, is_plainest=True, max_bytes=max_bytes
+            )
+            drawing = parse_drawing(answer)
+            if isinstance(drawing, str):
+                drawing = await download(
+                    drawing, provider=target.base_url, max_bytes=MAX_PICTURE_BYTES
+                )
+        except _StatusError as error:
+            raise _as_drawing_error(target, error) from None
+        except TooManyBytesError:
+            raise OversizedPictureError(target.provider, MAX_PICTURE_BYTES) from None
+        except ShapeError as error:
+            if refuses_content(answer):
+                raise DrawingRefusedError(target.provider) from None
+            raise BadPictureError(target.provider, str(error)) from None
+        except DownloadError as error:
+            raise BadPictureError(target.provider, f"not to be had: {error}") from None
+        if len(drawing) > MAX_PICTURE_BYTES:
+            raise OversizedPictureError(target.provider, MAX_PICTURE_BYTES)
+        return drawing
+
     async def _complete(
         self,
         target: _Target,
@@ -229,9 +287,14 @@ class ModelClient:
         for way in ways:
             body = _body(target, way, messages, tools, json_schema)
             try:
-                completion = await self._post_with_retries(
-                    target, body, settings, is_plainest=way == ways[-1]
+                answer = await self._post_with_retries(
+                    target, body, settings, is_plainest=way == ways[-1], max_bytes=_MAX_BODY_BYTES
                 )
+                completion = parse_completion(answer)
+            except TooManyBytesError:
+                raise BadAnswerError(target.provider, "more than 8 MiB") from None
+            except ShapeError as error:
+                raise BadAnswerError(target.provider, str(error)) from None
             except _StatusError as error:
                 first_error = first_error or error
                 if error.status not in _MAYBE_UNSUPPORTED:
@@ -260,13 +323,19 @@ class ModelClient:
         return way if self._clock() < until else _Way()
 
     async def _post_with_retries(
-        self, target: _Target, body: Message, settings: ClientSettings, *, is_plainest: bool
-    ) -> Completion:
+        self,
+        target: _Target,
+        body: Message,
+        settings: ClientSettings,
+        *,
+        is_plainest: bool,
+        max_bytes: int,
+    ) -> bytes:
         started = self._clock()
         attempts = _MAX_ATTEMPTS
         for attempt in itertools.count(1):
             try:
-                return await self._post(target, body, settings)
+                return await self._post(target, body, settings, max_bytes)
             except (aiohttp.ClientError, ConnectionError) as error:
                 wait = None
                 failure: Exception = BusyError(target.provider, type(error).__name__)
@@ -284,26 +353,34 @@ class ModelClient:
             await asyncio.sleep(max(wait or 0, backoff * random.uniform(0.5, 1)))  # noqa: S311
         raise AssertionError("unreachable: count() does not end")
 
-    async def _post(self, target: _Target, body: Message, settings: ClientSettings) -> Completion:
+    async def _post(
+        self, target: _Target, body: Message, settings: ClientSettings, max_bytes: int
+    ) -> bytes:
         headers = {"Authorization": f"Bearer {target.api_key}"} if target.api_key else {}
         timeout = aiohttp.ClientTimeout(total=settings.timeout, sock_connect=_CONNECT_SECONDS)
         async with self._http.post(
             target.url, json=body, headers=headers, timeout=timeout
         ) as response:
             if response.status >= 400:
-                raise _StatusError(response.status, _retry_after(response.headers))
-            content = bytearray()
-            async for chunk in response.content.iter_any():
-                content += chunk
-                if len(content) > _MAX_BODY_BYTES:
-                    raise BadAnswerError(target.provider, "more than 8 MiB")
-        try:
-            return parse_completion(bytes(content))
-        except ShapeError as error:
-            raise BadAnswerError(target.provider, str(error)) from None
+                cause = await _beginning(response)
+                raise _StatusError(response.status, _retry_after(response.headers), cause)
+            return await read_at_most(response, max_bytes)
 
 
-def _target(name: str, setting: str, providers: Mapping[str, Provider]) -> _Target:
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    """Return what an error's body says, as far as it has come at once."""
+    try:
+        return await asyncio.wait_for(response.content.read(_MAX_ERROR_BYTES), 1)
+    except (aiohttp.ClientError, ConnectionError, asyncio.TimeoutError):
+        return b""
+
+
+def _target(
+    name: str,
+    setting: str,
+    providers: Mapping[str, Provider],
+    path: str = "/chat/completions",
+) -> _Target:
     provider_name, slash, model = name.partition("/")
     if not (slash and provider_name and model):
         raise NoModelError(setting)
@@ -317,9 +394,7 @@ def _target(name: str, setting: str, providers: Mapping[str, Provider]) -> _Targ
         # No header can hold what is not printable, such as the end of a line.
         if not api_key or not api_key.isprintable():
             raise MissingKeyError(provider_name, provider.api_key_env)
-    return _Target(
-        provider_name, model, provider.base_url.rstrip("/") + "/chat/completions", api_key
-    )
+    return _Target(provider_name, model, provider.base_url.rstrip("/"), path, api_key)
 
 
 def _ways_to_ask(
@@ -386,6 +461,14 @@ def _as_model_error(target: _Target, error: _StatusError) -> Exception:
     if error.status == 429 or error.status >= 500:
         return BusyError(target.provider, f"HTTP {error.status}")
     return RequestRefusedError(target.provider, error.status)
+
+
+def _as_drawing_error(target: _Target, error: _StatusError) -> Exception:
+    if error.status in {400, 403, 422, 451} and refuses_content(error.body):
+        return DrawingRefusedError(target.provider)
+    if error.status in {404, 405, 501}:
+        return NoPicturesError(target.provider, target.model, error.status)
+    return _as_model_error(target, error)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

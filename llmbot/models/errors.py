@@ -106,6 +106,35 @@ class ContentRefusedError(ModelError):
         super().__init__(f"{provider!r} refuses the content")
 
 
+class DrawingRefusedError(ContentRefusedError):
+    """The model or its provider refuses to draw what was asked for."""
+
+
+class NoPicturesError(ModelError):
+    """The provider makes no pictures, or none with this model (HTTP 404, 405 or 501)."""
+
+    def __init__(self, provider: str, model: str, status: int) -> None:
+        super().__init__(f"{provider!r} makes no pictures with {model!r} (HTTP {status})")
+        self.provider = provider
+        self.model = model
+
+
+class BadPictureError(ModelError):
+    """What came is no picture, a broken one, or could not be fetched."""
+
+    def __init__(self, provider: str, cause: str) -> None:
+        super().__init__(f"{provider!r} sent no usable picture: {cause}")
+        self.provider = provider
+
+
+class OversizedPictureError(ModelError):
+    """The picture has more bytes than are taken."""
+
+    def __init__(self, provider: str, limit: int) -> None:
+        super().__init__(f"{provider!r} sent a picture of more than {limit} bytes")
+        self.limit = limit
+
+
 class EmptyAnswerError(ModelError):
     """The model answered without any text."""
 

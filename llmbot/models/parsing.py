@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import dataclasses
 import json
 import re
 import string
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 _REASONING = re.compile(
     r"(?:\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z))+", re.DOTALL | re.IGNORECASE
@@ -79,6 +82,71 @@ def parse_completion(body: bytes) -> Completion:
         finish_reason=finish_reason if isinstance(finish_reason, str) else "stop",
         refused=finish_reason == "content_filter" or (not text and bool(message.get("refusal"))),
     )
+
+
+# --- pictures ------------------------------------------------------------------------------------
+
+
+def parse_drawing(body: bytes) -> bytes | str:
+    """Return the picture that the body of a successful image generation holds, or its address.
+
+    Raises:
+        ShapeError: the body holds neither.
+    """
+    answer = parse_object(body)
+    data = answer.get("data")
+    drawing = data[0] if isinstance(data, list) and data else None
+    if answer.get("error") or not isinstance(drawing, dict):
+        raise ShapeError("no picture")
+    for key in ("b64_json", "url"):
+        value = drawing.get(key)
+        if not isinstance(value, str) or not value.strip():
+            continue
+        value = value.strip()
+        if value[:5].lower() == "data:":
+            return _data_of(value)
+        return _decoded(value.encode(errors="replace")) if key == "b64_json" else value
+    raise ShapeError("no picture")
+
+
+def _data_of(url: str) -> bytes:
+    """Return the bytes that a `data:` address holds."""
+    head, comma, content = url.partition(",")
+    if not comma:
+        raise ShapeError("a data address without data")
+    data = unquote_to_bytes(content)
+    return _decoded(data) if head.lower().rstrip().endswith(";base64") else data
+
+
+def _decoded(encoded: bytes) -> bytes:
+    # Servers break lines, and some leave the padding out.
+    encoded = b"".join(encoded.split()).rstrip(b"=").translate(_FROM_URL_SAFE)
+    try:
+        return base64.b64decode(encoded + b"=" * (-len(encoded) % 4), validate=True)
+    except binascii.Error:
+        raise ShapeError("no base64") from None
+
+
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_REFUSAL = re.compile(
+    r"content.?policy|content.?filter|moderation|safety|nsfw|unsafe", re.IGNORECASE
+)
+
+
+def refuses_content(body: bytes) -> bool:
+    """Say whether the body of an error tells that the content was refused.
+
+    Servers agree on no code for it, and some send a list of errors.
+    """
+    try:
+        errors = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    for answer in errors if isinstance(errors, list) else [errors]:
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if _REFUSAL.search(json.dumps(error)):
+            return True
+    return False
 
 
 def parse_object(text: str | bytes) -> dict[str, Any]:

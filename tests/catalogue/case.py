@@ -50,6 +50,7 @@ class Kind(str, enum.Enum):
     PARALLEL = "two tellings at once"
     DELETED = "deleted, and told again"
     CLEANUP = "a cleanup that would do harm"
+    FICTION = "a character says it in a scene"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Says:
     user: str = ADA
     event: str | None = None
     """The event's id, where the same event comes more than once."""
+    in_scene: bool = False
+    """Whether the room plays a scene."""
 
 
 @dataclasses.dataclass(frozen=True)

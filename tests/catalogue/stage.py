@@ -117,7 +117,8 @@ class Stage:
         self._saying[words, message.reply] = message
         event_id = message.event or f"$event{next(self._events)}"
         mention = Mention(self.user_id(message.user), ROOM, event_id)
-        await self._pipeline.run_pass(Exchange(mention, words, message.reply), self.settings)
+        exchange = Exchange(mention, words, message.reply, is_fiction=message.in_scene)
+        await self._pipeline.run_pass(exchange, self.settings)
 
     def _extract(self, request: RecordedRequest) -> Response:
         payload = request.payload

@@ -13,11 +13,17 @@ from maubot.lib.plugin_db import ProxyPostgresDatabase
 
 from devstack.scripted_model import ScriptedModel
 
-from . import meaning, never_stored, rows, said_by_others
+from . import fiction, meaning, never_stored, rows, said_by_others
 from .case import ADA, CallsSave, Case, Guard, Kind, Remembered
 from .stage import stage
 
-CASES = (*said_by_others.CASES, *meaning.CASES, *rows.CASES, *never_stored.CASES)
+CASES = (
+    *said_by_others.CASES,
+    *meaning.CASES,
+    *rows.CASES,
+    *never_stored.CASES,
+    *fiction.CASES,
+)
 BY_EVIDENCE = tuple(case for case in CASES if case.guard is Guard.EVIDENCE)
 
 
@@ -105,6 +111,7 @@ class TestTheCatalogueIsWhole:
             Kind.TWO_LANGUAGES,
             Kind.DATE,
             Kind.SECRET,
+            Kind.FICTION,
         ],
     )
     def test_kinds_in_which_language_matters_have_three(self, kind: Kind) -> None:

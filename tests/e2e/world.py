@@ -134,6 +134,9 @@ class World:
             "assistantModel": f"scripted/{self._model_name}",
             "providers": {"scripted": {"baseUrl": self.model.base_url, "apiKeyEnv": ""}},
             "askRateLimitCount": 0,
+            "imageModel": f"scripted/{self._model_name}",
+            "drawRateLimitCount": 0,
+            "storyCooldownSeconds": 0,
         }
 
     def log(self) -> str:

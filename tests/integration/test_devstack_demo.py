@@ -13,7 +13,8 @@ async def test_the_demo_shows_a_promotion_that_happened(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with Stack(tmp_path / "world") as stack:
-        await demo.perform(stack, {"assistantModel": demo.SCRIPTED}, once=True)
+        config = {"assistantModel": demo.SCRIPTED, "imageModel": demo.SCRIPTED}
+        await demo.perform(stack, config, once=True)
         connection = await stack.connect()
         assert await connection.fetchval("SELECT count(*) FROM memories") == 1
         await connection.close()
@@ -21,7 +22,9 @@ async def test_the_demo_shows_a_promotion_that_happened(
     assert "     Ada | !ask" in shown
     assert "  llmbot | " in shown
     assert shown.index("memory_candidates:\n") < shown.index("memories:\n")
-    assert shown.endswith("The fact was promoted from candidate to memory.\n")
+    assert "[image/png, 320 × 200: A lighthouse on a stormy night]" in shown  # noqa: RUF001
+    assert shown.endswith("is told, with 3 pictures.\n")
+    assert "\nThe fact was promoted from candidate to memory.\n" in shown
 
 
 async def test_the_demo_fails_if_nothing_is_promoted(

@@ -179,7 +179,7 @@ class TestRealModel:
     ) -> None:
         async with ScriptedModel() as model:
             settings = real_model.settings_for("scripted/persona", {"BASE_URL": model.base_url})
-            assert settings.memory_model == "scripted/persona"
+            assert settings.memory_model.name == "scripted/persona"
             first_turns = list(self.ONE[0].turns)
             model.on(
                 "any",

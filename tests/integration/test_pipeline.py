@@ -58,10 +58,17 @@ class Talk:
         self.settings = dataclasses.replace(self.settings, **settings)  # type: ignore[arg-type]
 
     async def __call__(
-        self, words: str, *, reply: str = "Fine.", user: str = ADA, room: str = OPEN_ROOM
+        self,
+        words: str,
+        *,
+        reply: str = "Fine.",
+        user: str = ADA,
+        room: str = OPEN_ROOM,
+        is_fiction: bool = False,
     ) -> None:
         mention = Mention(user, room, f"$event{next(self._numbers)}")
-        await self.pipeline.run_pass(Exchange(mention, words, reply), self.settings)
+        exchange = Exchange(mention, words, reply, is_fiction)
+        await self.pipeline.run_pass(exchange, self.settings)
 
     async def save(self, fact: object, evidence: object, *messages: str, user: str = ADA) -> str:
         mention = Mention(user, OPEN_ROOM, f"$event{next(self._numbers)}")
@@ -174,6 +181,18 @@ class TestExtractionCall:
         for _ in range(5):
             await talk("ok", reply="Since you live in Berlin, take the S-Bahn.")
         assert await committed.fetchval("SELECT mentions FROM memory_candidates") == 1
+
+    async def test_m6_in_a_scene_what_a_character_says_is_no_evidence(
+        self, talk: Talk, model: ScriptedModel, committed: asyncpg.Connection
+    ) -> None:
+        model.on(
+            "extraction",
+            found(("Is a queen", "I am a queen"), ("Works as a nurse", "I work as a nurse")),
+        )
+        await talk('"I am a queen!" (I work as a nurse)', is_fiction=True)
+        assert await rows(committed, "memory_candidates") == ["Works as a nurse"]
+        (request,) = model.seen("extraction")
+        assert "fiction" in request.system_prompt
 
     async def test_m6_can_be_switched_off(
         self, talk: Talk, model: ScriptedModel, committed: asyncpg.Connection

@@ -31,6 +31,18 @@ MUTANTS = [
         "if await self._room_switch(mention.room_id) is None:",
     ),
     Mutant(
+        "M6: what a character says in a scene is evidence",
+        PIPELINE,
+        "out_of_character(exchange.words) if exchange.is_fiction else exchange.words",
+        "exchange.words",
+    ),
+    Mutant(
+        "M6: what is said aside in a scene is no evidence",
+        FACTS,
+        'found["aside"] or " * "',
+        '" * "',
+    ),
+    Mutant(
         "M3: a user at the cap gets a model call",
         STORE,
         'if row["number_of_memories"] >= settings.max_per_user:',

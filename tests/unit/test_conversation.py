@@ -187,3 +187,34 @@ def test_any_conversation_stays_within_its_limits(
         assert len(found) * 2 <= bounds.max_messages
         assert sum(exchanged.size for exchanged in found) <= bounds.max_characters
         assert found == everything[len(everything) - len(found) :]
+
+
+# --- shared by several people -------------------------------------------------------------------
+
+
+def test_a_scene_has_one_conversation_that_is_nobodys_own(conversations: Conversations) -> None:
+    own = KEY
+    scene = ConversationKey(KEY.room_id, None, "", "A pub.")
+    other_scene = scene._replace(scene="A ship.")
+    conversations.add(own, said(1), LIMITS)
+    conversations.add(scene, dataclasses.replace(said(2), user_id="@ada:example.org"), LIMITS)
+    conversations.add(scene, dataclasses.replace(said(3), user_id="@bob:example.org"), LIMITS)
+    assert len(conversations.so_far(scene, LIMITS)) == 2
+    assert conversations.so_far(other_scene, LIMITS) == []
+    assert conversations.so_far(own, LIMITS) == [said(1)]
+
+
+def test_who_leaves_takes_their_own_words_only(conversations: Conversations) -> None:
+    scene = ConversationKey(KEY.room_id, None, "", "A pub.")
+    assert not conversations.leave(scene, "@ada:example.org")
+    of_ada, of_bob = (
+        dataclasses.replace(said(n), user_id=user)
+        for n, user in ((1, "@ada:example.org"), (2, "@bob:example.org"))
+    )
+    for exchanged in (of_ada, of_bob):
+        conversations.add(scene, exchanged, LIMITS)
+    assert conversations.leave(scene, "@ada:example.org")
+    assert conversations.so_far(scene, LIMITS) == [of_bob]
+    assert not conversations.leave(scene, "@ada:example.org")
+    conversations.redact(KEY.room_id, of_bob.event_id)
+    assert conversations.so_far(scene, LIMITS) == []

@@ -209,7 +209,10 @@ def test_a_long_line_keeps_the_speakers_margin(capsys: pytest.CaptureFixture[str
 
 def test_the_scripted_model_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MODEL", raising=False)
-    assert chosen_model() == ({"assistantModel": demo.SCRIPTED}, {})
+    assert chosen_model() == (
+        {"assistantModel": demo.SCRIPTED, "imageModel": demo.SCRIPTED},
+        {},
+    )
 
 
 @pytest.mark.parametrize("model", ["gemini", "nobody/model", "gemini/", "/model"])

@@ -22,6 +22,7 @@ from llmbot.memory.facts import (
     is_evidence,
     looks_secret,
     one_line,
+    out_of_character,
     own_words,
     refusal,
     terms,
@@ -519,6 +520,38 @@ def test_m6_evidence_survives_what_surrounds_it(text: str) -> None:
     if is_evidence(text, text):
         assert is_evidence(text, f"Hello. {text} Bye.")
         assert is_evidence(f'"{text}"', text)
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("I open the door.", "I open the door."),
+        ('"I am a king," I say', " *  I say"),
+        ("“I am a king” and „ich auch“ and „so do I”", " *  and  *  and  * "),
+        ("«Je suis roi» »Ich auch« 「我」『也』", " *   *   *  * "),
+        ("*bows* hello **there**", " *  hello * * * "),
+        ('("not said", he adds) "said"', '("not said", he adds)  * '),
+        ("((OOC: I'm a nurse)) [really *am*]", "((OOC: I'm a nurse)) [really *am*]"),
+        ("I don't mind\n\"an open quote\nand a line", "I don't mind\n\"an open quote\nand a line"),
+        ("2 * 3", "2 * 3"),
+    ],
+)
+def test_m6_in_a_scene_dialogue_and_actions_are_a_characters(said: str, left: str) -> None:
+    assert out_of_character(said) == left
+
+
+@given(ODD_TEXT, WORDS, WORDS)
+def test_m6_nothing_across_a_characters_words_is_evidence(
+    said: str, left: str, right: str
+) -> None:
+    assume("\n" not in said and not set(said) & set('"“”„«»‹›()[]*'))
+    kept = out_of_character(f'{left} "{said}" {right}')
+    assert not is_evidence(f"{left} {right}", kept)
+
+
+def test_a_long_scene_is_read_at_once() -> None:
+    for text in ('"' * 99_999, "(" * 99_999, "«" * 99_999, "*" * 99_999, "„" * 99_999):
+        assert len(out_of_character(text)) < 300_000
 
 
 # --- likeness ----------------------------------------------------------------------------------

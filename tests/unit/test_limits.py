@@ -133,6 +133,25 @@ class TestLimits:
         allowed = [limits.refusal(ADA, "x", settings, is_code=True) for _ in range(3)]
         assert [refusal is None for refusal in allowed] == [True, True, False]
 
+    def test_draw_and_story_have_limits_of_their_own(self) -> None:
+        limits = Limits()
+        settings = dataclasses.replace(
+            default_settings(), ask_rate_limit_count=1, draw_rate_limit_count=2
+        )
+        assert limits.draw_refusal(ADA, "", settings) == Refusal(texts.DRAW_USAGE)
+        assert limits.story_refusal(ADA, "", settings) == Refusal(texts.STORY_USAGE)
+        drawn = [limits.draw_refusal(ADA, "x", settings) for _ in range(3)]
+        assert [refusal is None for refusal in drawn] == [True, True, False]
+        told = [limits.story_refusal(ADA, "x", settings) for _ in range(2)]
+        assert [refusal is None for refusal in told] == [True, False]
+        assert limits.story_refusal(BOB, "x", settings) is None
+        assert self.ask(limits, settings) is None
+
+    def test_a_cooldown_of_zero_is_none(self) -> None:
+        limits = Limits()
+        settings = dataclasses.replace(default_settings(), story_cooldown_seconds=0)
+        assert all(limits.story_refusal(ADA, "x", settings) is None for _ in range(100))
+
     @pytest.mark.parametrize(
         ("expressions", "allowed"),
         [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 from typing import Any
 
@@ -14,7 +16,9 @@ from llmbot.models.parsing import (
     ShapeError,
     ToolCall,
     parse_completion,
+    parse_drawing,
     parse_object,
+    refuses_content,
 )
 
 from ..fuzzing import fuzzed
@@ -392,3 +396,87 @@ def test_any_text_is_an_object_or_a_shape_error(text: str | bytes) -> None:
 def test_a_fence_changes_nothing(value: dict[str, Any], language: str) -> None:
     text = json.dumps(value)
     assert repr(parse_object(f"```{language}\n{text}\n```")) == repr(parse_object(text))
+
+
+# --- pictures ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("drawing", "found"),
+    [
+        ({"b64_json": "aGk="}, b"hi"),
+        ({"b64_json": "aG\nk"}, b"hi"),
+        ({"b64_json": "_-8="}, b"\xff\xef"),
+        ({"b64_json": "data:image/png;base64,aGk="}, b"hi"),
+        ({"b64_json": None, "url": "https://x.example/a.png"}, "https://x.example/a.png"),
+        ({"b64_json": "", "url": " https://x.example/a.png "}, "https://x.example/a.png"),
+        ({"url": "data:image/png;base64,aGk%3D"}, b"hi"),
+        ({"url": "DATA:,a%20b"}, b"a b"),
+    ],
+)
+def test_a_picture_comes_as_base64_or_by_its_address(drawing: object, found: object) -> None:
+    assert parse_drawing(json.dumps({"data": [drawing]}).encode()) == found
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"data": []},
+        {"data": {}},
+        {"data": [[]]},
+        {"data": [{}]},
+        {"data": [{"b64_json": 1, "url": []}]},
+        {"data": [{"b64_json": "a"}]},
+        {"data": [{"b64_json": "???"}]},
+        {"data": [{"url": "data:image/png"}]},
+        {"data": [{"b64_json": "aGk="}], "error": {"message": "no"}},
+        [],
+    ],
+)
+def test_bodies_without_a_picture(answer: object) -> None:
+    with pytest.raises(ShapeError):
+        parse_drawing(json.dumps(answer).encode())
+
+
+DRAWINGS = st.fixed_dictionaries(
+    {"data": st.lists(st.dictionaries(st.sampled_from(["b64_json", "url"]), JSON), max_size=2)}
+)
+
+
+@given(DRAWINGS | JSON)
+def test_any_answer_is_a_picture_or_an_address_or_a_shape_error(answer: object) -> None:
+    body = json.dumps(answer).encode()
+    refuses_content(body)
+    with contextlib.suppress(ShapeError):
+        assert isinstance(parse_drawing(body), (bytes, str))
+
+
+@given(st.binary(max_size=100))
+def test_any_picture_comes_back_as_it_was(content: bytes) -> None:
+    encoded = base64.b64encode(content).decode()
+    if encoded:
+        assert parse_drawing(json.dumps({"data": [{"b64_json": encoded}]}).encode()) == content
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        ({"code": "content_policy_violation"}, True),
+        ({"code": "moderation_blocked", "message": None}, True),
+        ({"type": "image_generation_user_error", "message": "Blocked by our safety system"}, True),
+        ("rejected by the content filter", True),
+        ({"code": 400, "details": [{"reason": "PUBLIC_ERROR_UNSAFE_GENERATION"}]}, True),
+        ({"code": "invalid_size", "message": "size is not supported"}, False),
+        ({"code": 400}, False),
+        (None, False),
+    ],
+)
+def test_refusals_of_content(error: object, refused: bool) -> None:
+    assert refuses_content(json.dumps({"error": error}).encode()) is refused
+    assert refuses_content(json.dumps([{"error": error}]).encode()) is refused
+
+
+@pytest.mark.parametrize("raw", [b"", b"content policy", b"[[", b"[1]", b"\xff", b'"safety"'])
+def test_what_is_no_error_refuses_nothing(raw: bytes) -> None:
+    assert not refuses_content(raw)

@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devstack.scripted_model import facts
-from devstack.scripted_model.persona import chat, clean_up, extract
+from devstack.scripted_model.persona import (
+    chat,
+    clean_up,
+    extract,
+    extract_from_scene,
+    story,
+)
 
 ENGINEER = "Works as a mechanical engineer"
 
@@ -402,3 +408,34 @@ def test_any_message_is_answered(message: str) -> None:
 def test_persons(fact: str, first: str, second: str) -> None:
     assert facts.first_person(fact) == first
     assert facts.second_person(fact) == second
+
+
+# --- scenes and stories --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "fact", "evidence"),
+    [
+        ('"I live at sea." (I live in Berlin)', "Lives in Berlin", "I live in Berlin"),
+        ("I am a pirate. ((OOC: I live in Berlin.))", "Lives in Berlin", "I live in Berlin"),
+        ("[aside, I live in Berlin] I live at sea", "Lives in Berlin", "I live in Berlin"),
+        ("I am a pirate! By the way, I live in Berlin", "Lives in Berlin", "I live in Berlin"),
+    ],
+)
+def test_in_a_scene_only_asides_are_facts(message: str, fact: str, evidence: str) -> None:
+    found = extract_from_scene({"user_message": message})
+    assert found["new"] == [{"fact": fact, "evidence": evidence}]
+    assert evidence in message
+
+
+def test_in_a_scene_the_persona_plays() -> None:
+    data = json.dumps({"memories": [], "scene": "A pub."})
+    messages = [{"role": "system", "content": data}, {"role": "user", "content": "I live at sea"}]
+    assert "*A pub.*" in chat(messages, [])["content"]
+
+
+@pytest.mark.parametrize("most", range(5))
+def test_a_story_has_as_many_pictures_as_it_may(most: int) -> None:
+    told = story({"wish": "a tree", "max_pictures": most})
+    assert sum(part["picture"] != "" for part in told["parts"]) == min(most, 3)
+    assert "a tree" in told["parts"][0]["text"]

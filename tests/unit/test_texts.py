@@ -16,13 +16,17 @@ from llmbot.memory.facts import one_line
 from llmbot.memory.store import Memory
 from llmbot.models import (
     BadAnswerError,
+    BadPictureError,
     BusyError,
     ContentRefusedError,
+    DrawingRefusedError,
     EmptyAnswerError,
     KeyRefusedError,
     MissingKeyError,
     ModelError,
     NoModelError,
+    NoPicturesError,
+    OversizedPictureError,
     RequestRefusedError,
     TimedOutError,
     ToolLoopError,
@@ -34,6 +38,7 @@ from llmbot.models import (
 
 ERRORS: list[tuple[ModelError, list[str]]] = [
     (NoModelError("codeModel"), ["codeModel"]),
+    (NoModelError("imageModel"), ["imageModel", "Drawing is not set up"]),
     (UnknownProviderError("acme"), ["acme", "providers"]),
     (MissingKeyError("acme", "ACME_API_KEY"), ["acme", "ACME_API_KEY", "not set"]),
     (KeyRefusedError("acme", 401), ["acme", "refuses", "key"]),
@@ -43,6 +48,10 @@ ERRORS: list[tuple[ModelError, list[str]]] = [
     (TimedOutError("acme", 30.0), ["30 seconds"]),
     (TimedOutError("acme", 2.5), ["2.5 seconds"]),
     (ContentRefusedError("acme"), ["refused"]),
+    (DrawingRefusedError("acme"), ["refused to draw"]),
+    (NoPicturesError("acme", "gpt-9", 404), ["acme", "gpt-9", "does not draw"]),
+    (BadPictureError("acme", "no PNG"), ["No usable picture"]),
+    (OversizedPictureError("acme", 20 * 2**20), ["too large", "20 MiB"]),
     (EmptyAnswerError("acme"), ["empty answer"]),
     (ToolLoopError(12), ["12 steps"]),
     (BadAnswerError("acme", "no JSON"), ["could not be read"]),
@@ -76,6 +85,41 @@ def test_an_internal_error_shows_its_id() -> None:
 
 def test_limits_are_named() -> None:
     assert {"10001", "10000"} <= set(re.findall(r"\d+", texts.prompt_too_long(10001, 10000).plain))
+
+
+# --- stories -------------------------------------------------------------------------------------
+
+REFUSED = texts.model_error(DrawingRefusedError("acme"))
+BUSY = texts.model_error(BusyError("acme", "HTTP 503"))
+MANY_MISSING = "The story is told, with 1 picture; 3 pictures could not be drawn."
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        (("", 0, []), "The story is told."),
+        (("Trees", 0, []), "The story “Trees” is told."),
+        (("Trees", 1, []), "The story “Trees” is told, with 1 picture."),
+        (("Trees", 3, []), "The story “Trees” is told, with 3 pictures."),
+        (
+            ("Trees", 1, [REFUSED]),
+            f"The story “Trees” is told; 1 picture could not be drawn. {REFUSED.plain}",
+        ),
+        (
+            ("", 4, [REFUSED, BUSY, REFUSED]),
+            " ".join([MANY_MISSING, REFUSED.plain, BUSY.plain]),
+        ),
+    ],
+)
+def test_the_end_of_a_story_tells_what_is_missing(
+    told: tuple[str, int, list[texts.Text]], sentence: str
+) -> None:
+    assert texts.story_told(*told) == texts.Text(sentence)
+
+
+def test_a_cooldown_tells_when_the_next_story_is_due() -> None:
+    assert texts.next_story(0.2).plain.endswith("in 1 second.")
+    assert texts.next_story(119.2).plain.endswith("in 120 seconds.")
 
 
 # --- memories as text ----------------------------------------------------------------------------
