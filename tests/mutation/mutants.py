@@ -151,8 +151,8 @@ MUTANTS = [
     Mutant(
         "M6: the answer counts as the user's words",
         PIPELINE,
-        "                exchange.words,\n                require_evidence",
-        "                exchange.words + exchange.reply,\n                require_evidence",
+        "                evidence,\n                require_evidence",
+        "                evidence + exchange.reply,\n                require_evidence",
     ),
     Mutant(
         "M6: one word is evidence",

@@ -529,7 +529,7 @@ def test_m6_evidence_survives_what_surrounds_it(text: str) -> None:
         ('"I am a king," I say', " *  I say"),
         ("“I am a king” and „ich auch“ and „so do I”", " *  and  *  and  * "),
         ("«Je suis roi» »Ich auch« 「我」『也』", " *   *   *  * "),
-        ("*bows* hello **there**", " *  hello * * * "),
+        ("*bows* hello **there**", " *  hello  * "),
         ('("not said", he adds) "said"', '("not said", he adds)  * '),
         ("((OOC: I'm a nurse)) [really *am*]", "((OOC: I'm a nurse)) [really *am*]"),
         ("I don't mind\n\"an open quote\nand a line", "I don't mind\n\"an open quote\nand a line"),
