@@ -20,6 +20,7 @@ class Command(enum.Enum):
     VERSE = "verse"
     DRAW = "draw"
     STORY = "story"
+    LLMBOT = "llmbot"
 
 
 @dataclasses.dataclass(frozen=True)

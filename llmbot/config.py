@@ -95,6 +95,26 @@ def _expressions(value: object) -> tuple[re.Pattern[str], ...]:
     return tuple(_expression(number, text) for number, text in enumerate(value))
 
 
+def _user_ids(value: object) -> frozenset[str]:
+    if not isinstance(value, list):
+        raise InvalidValueError("must be a list of Matrix ids")
+    for number, entry in enumerate(value):
+        if not isinstance(entry, str) or not re.fullmatch(r"@[^:\s]+:\S+", entry):
+            raise InvalidValueError(
+                "must be a whole Matrix id, @name:server", f"[{number}]", _shown(entry)
+            )
+    return frozenset(value)
+
+
+def _token(value: object) -> str:
+    # What a header can hold after "Bearer", and long enough not to be guessed.
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9._~+/=-]{16,}|", value):
+        raise InvalidValueError(
+            "must be 16 or more letters, digits and -._~+/= in quotes, or empty", shown=_HIDDEN
+        )
+    return value
+
+
 def _expression(number: int, text: object) -> re.Pattern[str]:
     part, shown = f"[{number}]", _shown(text)
     if not isinstance(text, str):
@@ -209,6 +229,8 @@ class Settings:
     allowed_users: tuple[re.Pattern[str], ...] = _setting("allowedUsers", _expressions)
     answer_mentions: bool = _setting("answerMentions", _boolean)
     answer_direct_chats: bool = _setting("answerDirectChats", _boolean)
+    admins: frozenset[str] = _setting("admins", _user_ids)
+    metrics_token: str = _setting("metricsToken", _token)
 
     def allows(self, user_id: str) -> bool:
         """Say whether this user gets answers: everybody where the list is empty."""

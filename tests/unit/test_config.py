@@ -114,6 +114,8 @@ DEFAULTS = {
     "storyCooldownSeconds": 120,
     "answerMentions": True,
     "answerDirectChats": True,
+    "admins": frozenset(),
+    "metricsToken": "",
 }
 PROVIDERS = ["openai", "anthropic", "gemini", "xai", "mistral", "groq", "deepseek", "openrouter"]
 OTHER_KEYS = {
@@ -208,6 +210,11 @@ ANOTHER: dict[str, tuple[str, object]] = {
     "allowedUsers": ("['@ada:example\\.org']", None),
     "answerMentions": ("false", False),
     "answerDirectChats": ("false", False),
+    "admins": (
+        "['@ada:example.org', '@bo:[::1]:8448']",
+        frozenset({"@ada:example.org", "@bo:[::1]:8448"}),
+    ),
+    "metricsToken": ("0123456789abcdef-._~+/=", "0123456789abcdef-._~+/="),
 }
 
 
@@ -303,6 +310,38 @@ KINDS = [
     (MODELS, NO_MODELS, "must be a model as provider/model"),
     (TEXTS, NO_TEXTS, "must be text"),
     (["providers"], NO_PROVIDERS, ""),
+    (
+        ["admins"],
+        [
+            "null",
+            "1",
+            "'@ada:example.org'",
+            "{}",
+            "[1]",
+            "[ada]",
+            "['@ada']",
+            "['ada:example.org']",
+            "['@a b:example.org']",
+            "['@ada:example.org ']",
+            "['']",
+            "['@ada:example.org', null]",
+        ],
+        "must be a",
+    ),
+    (
+        ["metricsToken"],
+        [
+            "null",
+            "1234567890123456",
+            "true",
+            "[0123456789abcdef]",
+            "0123456789abcde",
+            "0123456789 abcdef",
+            "0123456789abcdefü",
+            '"0123456789abcdef\\n"',
+        ],
+        "must be 16 or more letters",
+    ),
     (["allowedUsers"], ["null", "1", "'@ada:example.org'", "{}", "[1]", "['(']"], ""),
 ]
 BAD = [
