@@ -19,13 +19,15 @@ from typing import Any
 from evaluation import real_model, results
 from evaluation.chart import draw
 from evaluation.dataset import PEOPLE, people
-from evaluation.extractor import ErrorRates
+from evaluation.extractor import ErrorCount, ErrorRates
 from evaluation.page import PAGE, with_figures
 from evaluation.simulation import SimulatedRun, simulate
-from evaluation.stage import DEFAULT_RULES, database
+from evaluation.stage import DEFAULT_RULES, SINGLE_STAGE, database
 from llmbot.models import ModelError
 
-_OTHER_ERROR_RATES = (0.0, 0.2, 0.6)
+_OTHER_ERROR_RATES = {0.0: 1, 0.25: 5, 0.6: 1}
+"""How often the extractor is wrong besides the usual rate, and from how many seeds."""
+_COMPARED = (DEFAULT_RULES, SINGLE_STAGE)
 
 
 def _parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -41,14 +43,14 @@ def _parse(arguments: list[str] | None = None) -> argparse.Namespace:
 async def _with_simulation(options: argparse.Namespace) -> dict[str, Any]:
     async with database() as store:
         runs = await simulate(store, options.seeds, count=options.people)
-        by_error_rate = [one for one in runs if one.rules == DEFAULT_RULES]
-        for wrong in _OTHER_ERROR_RATES:
+        by_error_rate = [one for one in runs if one.rules in _COMPARED]
+        for wrong, seeds in _OTHER_ERROR_RATES.items():
             rates = ErrorRates(wrong, anchoring=ErrorRates().anchoring if wrong else 0.0)
             by_error_rate += await simulate(
                 store,
-                options.seeds[:1],
+                options.seeds[:seeds],
                 rates=rates,
-                all_rules=[DEFAULT_RULES],
+                all_rules=_COMPARED,
                 count=options.people,
             )
     return {
@@ -66,9 +68,16 @@ def _by_error_rate(runs: list[SimulatedRun]) -> list[dict[str, Any]]:
     rows = []
     for wrong in sorted({run.wrong for run in runs}):
         same = [run for run in runs if run.wrong == wrong]
-        share = sum(run.wrong_passes for run in same) / len(same)
-        row = results.row(DEFAULT_RULES, list(map(_measured, same)))
-        rows.append({"wrong_passes": round(share, 4), **row})
+        default, single = ([run for run in same if run.rules == rules] for rules in _COMPARED)
+        errors = sum((run.errors for run in default), ErrorCount())
+        rows.append(
+            {
+                "rate": wrong,
+                **{name: round(share, 4) for name, share in errors.shares().items()},
+                **results.row(DEFAULT_RULES, list(map(_measured, default))),
+                "single": results.row(SINGLE_STAGE, list(map(_measured, single))),
+            }
+        )
     return rows
 
 

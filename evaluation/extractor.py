@@ -65,6 +65,40 @@ class ErrorRates:
     anchoring: float = 0.5
 
 
+@dataclasses.dataclass(frozen=True)
+class ErrorCount:
+    """How often an extractor was wrong, counted in three ways.
+
+    Attributes:
+        passes: Extractions answered.
+        wrong_passes: Of them, those with some mistake.
+        items: What was reported: new facts, confirmations and contradictions.
+        wrong_items: Of them, those that the message does not bear out.
+        facts: Lasting facts that people said.
+        left_out: Of them, those that the answer left out or got wrong.
+    """
+
+    passes: int = 0
+    wrong_passes: int = 0
+    items: int = 0
+    wrong_items: int = 0
+    facts: int = 0
+    left_out: int = 0
+
+    def __add__(self, other: ErrorCount) -> ErrorCount:
+        return ErrorCount(
+            *map(sum, zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True))
+        )
+
+    def shares(self) -> dict[str, float]:
+        """Return the wrong passes, wrong items and facts left out, from 0 to 1."""
+        return {
+            "wrong_passes": self.wrong_passes / max(1, self.passes),
+            "wrong_items": self.wrong_items / max(1, self.items),
+            "left_out": self.left_out / max(1, self.facts),
+        }
+
+
 Answer = dict[str, list[dict[str, Any]]]
 _BY_LABEL = {
     Mistake.TRANSIENT: Label.TRANSIENT,
@@ -81,10 +115,8 @@ class NoisyExtractor:
         self._rates = rates or ErrorRates()
         self._turn: Turn | None = None
         self._cleanups = random.Random(f"{seed}/cleanup")  # noqa: S311
-        self.passes = 0
-        """Extractions answered."""
-        self.wrong_passes = 0
-        """Extractions answered with some mistake."""
+        self.errors = ErrorCount()
+        """How often it was wrong so far."""
 
     def read(self, turn: Turn) -> None:
         """Tell it what the next request is about."""
@@ -99,8 +131,7 @@ class NoisyExtractor:
         chances = random.Random(f"{self._seed}/{self._turn.id}")  # noqa: S311
         one = _Pass(self._turn, payload, self._rates, chances)
         answer = one.answer()
-        self.passes += 1
-        self.wrong_passes += one.is_wrong
+        self.errors += one.errors()
         return answer
 
     def clean_up(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +203,9 @@ class _Pass:
         ]
         self._lasting = [one for one in turn.said if one.label is Label.DURABLE]
         self._answer: Answer = {"new": [], "reinforced": [], "contradicted": []}
-        self.is_wrong = False
+        self._right_items = 0
+        self._left_out = 0
+        self._is_wrong = False
 
     def answer(self) -> Answer:
         # Drawn first, so that the draws are the same whatever the candidates are.
@@ -180,15 +213,34 @@ class _Pass:
         is_drawn_in = self._chances.random() < self._rates.anchoring
         mistake = self._draw_mistake() if errs else None
         spoiled = self._draw_spoiled(mistake)
+        self._left_out = int(mistake in {Mistake.MISS, Mistake.WRONG_VALUE})
         for statement in self._lasting:
             if statement is not spoiled:
                 self._report(statement)
+        self._right_items = self._items()
         if is_drawn_in:
             self._confirm_wrong_candidates()
         if mistake is not None:
-            self.is_wrong = True
+            self._is_wrong = True
             self._make(mistake, spoiled)
+        if mistake is Mistake.NOT_RECOGNISED:
+            self._right_items += 1  # The fact is true; only that it was known went unseen.
         return self._answer
+
+    def errors(self) -> ErrorCount:
+        """Return how wrong the answer given is."""
+        items = self._items()
+        return ErrorCount(
+            1,
+            int(self._is_wrong),
+            items,
+            items - self._right_items,
+            len(self._lasting),
+            self._left_out,
+        )
+
+    def _items(self) -> int:
+        return sum(map(len, self._answer.values()))
 
     # --- what is right -------------------------------------------------------------------------
 
@@ -256,7 +308,7 @@ class _Pass:
         for number, key, _ in self._candidates:
             if key in asides:
                 self._add_number("reinforced", number, asides[key].sentence)
-                self.is_wrong = True
+                self._is_wrong = True
 
     def _note_wrong_value(self, statement: Statement) -> None:
         (topic,) = [one for one in TOPICS if one.name == statement.topic]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import collections
 import dataclasses
 import datetime
+import itertools
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from evaluation.dataset import Person
 from evaluation.judge import Verdict, judge, recognise, topic_of
@@ -15,6 +16,8 @@ REPEATED = 2
 """Mentions from which on a fact is one that its person repeats."""
 OFTEN = 3
 """Mentions from which on a fact is one that comes up often."""
+IN_TIME = datetime.timedelta(days=14)
+"""By default a candidate waits so long for the next mention (`memoryCandidateTTLDays`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Figures:
             it held then.
         current: Memories at the end that still hold; what changed since counts as wrong here.
         recall: Facts true at the end and said at least twice that are memories.
+        in_time: The same of those said again before the candidate expired (`IN_TIME`).
         often: The same of those said at least three times.
         coverage: The same of all facts true at the end, also of those said once.
         resistance: False facts that the extractor proposed and that never became a memory.
@@ -54,6 +58,7 @@ class Figures:
     precision: float | None
     current: float | None
     recall: float | None
+    in_time: float | None
     often: float | None
     coverage: float | None
     resistance: float | None
@@ -79,9 +84,10 @@ def figures(outcomes: Iterable[Outcome]) -> Figures:
     return Figures(
         precision=share(verdicts[Verdict.TRUE] + verdicts[Verdict.OUTDATED], verdicts.total()),
         current=share(verdicts[Verdict.TRUE], verdicts.total()),
-        recall=_remembered(outcomes, REPEATED),
-        often=_remembered(outcomes, OFTEN),
-        coverage=_remembered(outcomes, 1),
+        recall=_remembered(outcomes, lambda times: len(times) >= REPEATED),
+        in_time=_remembered(outcomes, _is_said_again_in_time),
+        often=_remembered(outcomes, lambda times: len(times) >= OFTEN),
+        coverage=_remembered(outcomes, lambda _: True),
         resistance=_resistance(outcomes),
         updates=_updates(outcomes),
         days=statistics.median(days for days, _ in times) if times else None,
@@ -100,14 +106,20 @@ def unrecognised(outcomes: Iterable[Outcome]) -> list[str]:
     return [text for one in outcomes for text in one.memories if recognise(text) is None]
 
 
-def _remembered(outcomes: Sequence[Outcome], mentions: int) -> float | None:
-    """Return the share of true facts said at least so often that are memories at the end."""
+def _is_said_again_in_time(times: Sequence[datetime.datetime]) -> bool:
+    return any(later - earlier <= IN_TIME for earlier, later in itertools.pairwise(sorted(times)))
+
+
+def _remembered(
+    outcomes: Sequence[Outcome], is_wanted: Callable[[Sequence[datetime.datetime]], bool]
+) -> float | None:
+    """Return the share of true facts, wanted by when they were said, that are memories."""
     wanted = remembered = 0
     for outcome in outcomes:
         keys = {
             key
             for key, times in outcome.person.mentions.items()
-            if key in outcome.person.true_at_end and len(times) >= mentions
+            if key in outcome.person.true_at_end and is_wanted(times)
         }
         wanted += len(keys)
         remembered += len(keys & {recognise(text) for text in outcome.memories})

@@ -24,12 +24,22 @@ SIMULATED = "simulated"
 """The name under which the simulated extractor's results are stored."""
 
 Results = Mapping[str, Any]
-_SHARES = ("precision", "current", "recall", "often", "coverage", "resistance", "updates")
+_SHARES = (
+    "precision",
+    "current",
+    "recall",
+    "in_time",
+    "often",
+    "coverage",
+    "resistance",
+    "updates",
+)
 _COUNTS = ("days", "mentions", "memories")
 _HEADINGS = {
     "precision": "precision",
     "current": "still true",
     "recall": "recall, said ≥ 2 times",
+    "in_time": "recall, said again in 14 days",
     "often": "recall, said ≥ 3 times",
     "coverage": "recall of all",
     "resistance": "false kept out",
@@ -167,16 +177,18 @@ def wrong_table(results: Results) -> str:
 
 
 def error_table(results: Results) -> str:
-    """Return the default's figures by how often the extractor is wrong."""
-    names = ("precision", "current", "recall", "often")
+    """Return the default's figures by how often the extractor is wrong, and a single stage's."""
+    names = ("precision", "in_time", "recall", "often")
     lines = [
-        "| extractor wrong in | " + " | ".join(_HEADINGS[name] for name in names) + " |",
-        "|---|" + "---|" * len(names),
+        "| passes wrong | items wrong | facts left out | "
+        + " | ".join(_HEADINGS[name] for name in names)
+        + " | precision of a single stage |",
+        "|---|---|---|" + "---|" * (len(names) + 1),
     ]
     lines += [
-        f"| {one['wrong_passes']:.0%} of passes | "
+        f"| {one['wrong_passes']:.0%} | {one['wrong_items']:.0%} | {one['left_out']:.0%} | "
         + " | ".join(_cell(name, one[name]) for name in names)
-        + " |"
+        + f" | {_cell('precision', one['single']['precision'])} |"
         for one in results["by_error_rate"]
     ]
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from mautrix.util.async_db import Database
 
 from devstack.scripted_model import RecordedRequest, Response, ScriptedModel, completion
 from evaluation.dataset import PEOPLE, people
-from evaluation.extractor import ErrorRates, NoisyExtractor
+from evaluation.extractor import ErrorCount, ErrorRates, NoisyExtractor
 from evaluation.metrics import Figures, figures
 from evaluation.stage import ALL_RULES, Rules, Run, WatchedClient, default_settings
 from llmbot.models import Provider
@@ -25,7 +25,7 @@ class SimulatedRun:
     seed: int
     wrong: float
     """How often the extractor was set to be wrong."""
-    wrong_passes: float
+    errors: ErrorCount
     """How often it was."""
     figures: Figures
 
@@ -80,5 +80,4 @@ async def _one(
     model.on("cleanup", clean_up)
     run = Run(database, WatchedClient(http), settings, extractor)
     outcomes = [await run.live_through(person) for person in people(seed, count)]
-    wrong_passes = extractor.wrong_passes / max(1, extractor.passes)
-    return SimulatedRun(rules, seed, rates.wrong, wrong_passes, figures(outcomes))
+    return SimulatedRun(rules, seed, rates.wrong, extractor.errors, figures(outcomes))

@@ -16,17 +16,26 @@ from mautrix.util.async_db import Database
 from devstack.scripted_model import ScriptedModel, http_error
 from evaluation import real_model, results
 from evaluation.answers import SavedAnswers
-from evaluation.dataset import PEOPLE, Person, people
-from evaluation.extractor import ErrorRates, Mistake, NoisyExtractor, clean_up
+from evaluation.dataset import PEOPLE, Person, Turn, people
+from evaluation.extractor import ErrorCount, ErrorRates, Mistake, NoisyExtractor, clean_up
 from evaluation.judge import Verdict, judge, recognise
 from evaluation.material import INVENTIONS, LANGUAGES, Label
-from evaluation.page import PAGE, with_figures
+from evaluation.page import HEADLINE_RATES, PAGE, with_figures
 from evaluation.simulation import simulate
 from evaluation.stage import ALL_RULES, DEFAULT_RULES, SINGLE_STAGE, database
 from llmbot.models import ModelError
 
 SEED = 11
 EVERYBODY = people(SEED)
+
+
+def a_turn_with_everything() -> Turn:
+    """A turn that gives occasion to every mistake: all that one person says, said at once."""
+    turns = list(EVERYBODY[0].turns)
+    said = {one.key: one for turn in turns for one in turn.said}
+    return dataclasses.replace(
+        next(turn for turn in turns if turn.said_by_assistant), said=tuple(said.values())
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,17 +88,40 @@ class TestDataSet:
 class TestSimulatedExtractor:
     EMPTY: Mapping[str, Any] = MappingProxyType({"known_memories": (), "candidates": ()})
 
-    def _wrong_share(self, rates: ErrorRates) -> float:
+    def _errors(self, rates: ErrorRates) -> ErrorCount:
         extractor = NoisyExtractor(SEED, rates)
         for person in EVERYBODY:
             for turn in person.turns:
                 extractor.read(turn)
                 extractor.extract(self.EMPTY)
-        return extractor.wrong_passes / extractor.passes
+        return extractor.errors
 
     def test_it_is_wrong_as_often_as_it_is_told(self) -> None:
-        assert self._wrong_share(ErrorRates()) == pytest.approx(0.4, abs=0.04)
-        assert self._wrong_share(ErrorRates(wrong=0.1)) == pytest.approx(0.1, abs=0.03)
+        usual, rare = (self._errors(rates).shares() for rates in (ErrorRates(), ErrorRates(0.1)))
+        assert usual["wrong_passes"] == pytest.approx(0.4, abs=0.04)
+        assert rare["wrong_passes"] == pytest.approx(0.1, abs=0.03)
+
+    @pytest.mark.parametrize("mistake", Mistake, ids=lambda mistake: mistake.name)
+    def test_wrong_items_and_facts_left_out_are_counted(self, mistake: Mistake) -> None:
+        weights = dict.fromkeys(Mistake, 0.0) | {mistake: 1.0}
+        turn = a_turn_with_everything()
+        extractor = NoisyExtractor(SEED, ErrorRates(1.0, weights=weights, anchoring=0.0))
+        extractor.read(turn)
+        candidates = [{"n": 1, "fact": "Owns a boat"}]
+        answer = extractor.extract({"known_memories": [], "candidates": candidates})
+        true = {one.key for one in turn.said if one.label is Label.DURABLE}
+        reported = [recognise(item["fact"]) for item in answer["new"]]
+        wrong_numbers = len(answer["reinforced"]) + len(answer["contradicted"])
+        found = extractor.errors
+        assert (found.passes, found.wrong_passes) == (1, 1)
+        assert found.items == len(reported) + wrong_numbers
+        assert found.wrong_items == sum(key not in true for key in reported) + wrong_numbers
+        assert (found.facts, found.left_out) == (len(true), len(true - set(reported)))
+
+    def test_counts_add_up(self) -> None:
+        both = ErrorCount(1, 1, 4, 1, 2, 0) + ErrorCount(1, 0, 0, 0, 0, 0)
+        assert both.shares() == {"wrong_passes": 0.5, "wrong_items": 0.25, "left_out": 0.0}
+        assert set(ErrorCount().shares().values()) == {0.0}
 
     def test_without_errors_it_reports_what_was_said_and_nothing_else(self) -> None:
         extractor = NoisyExtractor(SEED, ErrorRates(wrong=0.0))
@@ -245,6 +277,19 @@ class TestWhatIsPublished:
 
     def test_the_report_shows_the_figures_of_the_results(self) -> None:
         assert (results.FOLDER / "simulated.md").read_text() == results.report(self.RESULTS)
+
+    def test_what_the_page_says_of_the_rows_is_so(self) -> None:
+        second, third = (
+            next(row for row in self.RESULTS["by_error_rate"] if row["rate"] == rate)
+            for rate in HEADLINE_RATES
+        )
+        assert second["single"]["precision"][1] <= 0.6
+        assert second["precision"][1] >= 0.95
+        assert second["in_time"][1] >= 0.85
+        assert third["wrong_passes"] >= 0.4
+        assert third["wrong_items"] >= 0.4
+        assert third["precision"][1] == pytest.approx(0.95, abs=0.011)
+        assert third["in_time"][1] == pytest.approx(0.85, abs=0.011)
 
     def test_the_page_shows_the_chart(self) -> None:
         assert "](../evaluation/results/simulated.svg)" in PAGE.read_text()

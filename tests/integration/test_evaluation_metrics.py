@@ -99,6 +99,13 @@ class TestRecall:
         assert (found.recall, found.often) == (0.5, 0.0)
         assert found.coverage == pytest.approx(2 / 3)
 
+    def test_what_was_said_again_in_time_is_told_from_what_was_not(self) -> None:
+        who = person({OSLO: [0, 14], JOURNALIST: [0, 15], CELLO: [0, 20, 30]})
+        found = after(who, "Lives in Oslo")
+        assert found.recall == pytest.approx(1 / 3)
+        assert found.in_time == 0.5
+        assert after(person({OSLO: [0, 15]}), "Lives in Oslo").in_time is None
+
     def test_a_fact_in_two_wordings_counts_once(self) -> None:
         found = after(self.WHO, "Plays the cello", "Spielt Cello")
         assert (found.recall, found.often) == (0.5, 1.0)
