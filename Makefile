@@ -14,7 +14,7 @@ demo: .venv/.installed
 	@$(PY) -m devstack.demo
 
 test: .venv/.installed
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist loadfile
 
 # How much of the memory is true; MODEL=provider/name asks a real model, see evaluation/.
 eval: .venv/.installed

@@ -406,7 +406,7 @@ async def test_a_server_that_is_not_there(call: Caller) -> None:
         (lambda: in_seconds(-100), 0, 1),
         ("Fri, 31 Dec 99999999999999999999 23:59:59 GMT", 0, 1),
     ],
-    ids=str,
+    ids=itertools.count(),
 )
 async def test_retry_after_is_honoured(
     call: Caller,
