@@ -1,10 +1,10 @@
-# make demo | test | eval | soak | fuzz | bench-mem0 | lint | build | format | lock | clean; see README.md.
+# make demo | test | eval | soak | fuzz | bench-mem0 | compatibility | lint | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test eval soak fuzz bench-mem0 lint format build real-model lock clean
+.PHONY: demo test eval soak fuzz bench-mem0 compatibility lint format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -34,6 +34,10 @@ bench-mem0: .venv/.installed
 	@.venv-mem0/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mem0.lock
 	@$(PY) -m benchmarks.mem0
 
+# The plugin on each Python, with the oldest and the newest libraries; PYTHONS names others.
+compatibility: .venv/.installed
+	@$(PY) -m compatibility $(PYTHONS)
+
 lint: .venv/.installed
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
@@ -56,6 +60,7 @@ lock:
 	@uv pip compile --universal --python-version 3.10 --group dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
 	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-llama.lock requirements-llama.in
 	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-mem0.lock requirements-mem0.in
+	@for minor in 3.10 3.11 3.12 3.13; do uv pip compile --only-binary :all: --resolution lowest-direct --python-version $$minor --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o compatibility/oldest-$$minor.lock compatibility/oldest.in; done
 
 clean:
-	rm -rf .venv .venv-llama .venv-mem0 dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-llama .venv-mem0 .compatibility dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import secrets
 import sqlite3
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from devstack.process import Service, choose_port, http_answers
 
 ADMIN = "admin"
+OWN_PYTHON = "LLMBOT_MAUBOT_PYTHON"
 # Not inherited, so that a key in a developer's shell cannot turn a test into a call to a real
 # provider; those of base-config.yaml all end so.
 KEY_SUFFIX = "_API_KEY"
@@ -66,8 +68,9 @@ class MaubotServer(Service):
         (self.folder / "config.yaml").write_text(json.dumps(config, indent=1))
 
     def command(self) -> Sequence[str]:
-        """Return the command line of maubot."""
-        return [sys.executable, "-m", "maubot", "-c", "config.yaml"]
+        """Return the command line of maubot, which may have a Python of its own."""
+        python = os.environ.get(OWN_PYTHON) or sys.executable
+        return [python, "-m", "maubot", "-c", "config.yaml"]
 
     def environment(self) -> Mapping[str, str]:
         """Return this process's environment with the given API keys only."""
