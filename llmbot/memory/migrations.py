@@ -2,9 +2,46 @@
 
 from __future__ import annotations
 
-from mautrix.util.async_db import Connection, Scheme, UpgradeTable
+from mautrix.util.async_db import (
+    Connection,
+    Database,
+    Scheme,
+    UnsupportedDatabaseVersion,
+    UpgradeTable,
+)
 
-upgrade_table = UpgradeTable()
+
+class NewerTablesError(Exception):
+    """A newer llmbot has changed the tables, and this one does not know them.
+
+    maubot logs it as the one ERROR of a start that failed. Nothing was changed.
+    """
+
+    def __init__(self, problem: UnsupportedDatabaseVersion) -> None:
+        super().__init__(
+            f"A newer llmbot has used this instance's database, which this version cannot read: "
+            f"{problem}. Nothing was changed. Upload the newer llmbot again and enable the "
+            "instance; or, to go back for good, restore a backup from before the update."
+        )
+
+
+class MemoryTables(UpgradeTable):
+    """The versions of the tables, and what an admin is told where one is missing here."""
+
+    async def upgrade(self, db: Database) -> None:
+        """Bring the tables to the newest version.
+
+        Raises:
+            NewerTablesError: they are newer already.
+            WrongDatabaseError: they would not be in PostgreSQL.
+        """
+        try:
+            await super().upgrade(db)
+        except UnsupportedDatabaseVersion as problem:
+            raise NewerTablesError(problem) from None
+
+
+upgrade_table = MemoryTables()
 
 
 class WrongDatabaseError(Exception):

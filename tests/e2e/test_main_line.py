@@ -295,6 +295,45 @@ async def test_a_plugin_that_is_replaced_in_the_middle_of_turns_and_passes_ends_
     assert "[ERROR@" not in log
 
 
+NEWER_TABLES = """
+
+@upgrade_table.register(description="Something that only a newer llmbot knows")
+async def upgrade_v3(connection: Connection, scheme: Scheme) -> None:
+    await connection.execute("ALTER TABLE memories ADD COLUMN mood text")
+"""
+
+
+async def test_an_older_plugin_refuses_newer_tables_in_one_line_and_leaves_them_as_they_are(
+    world: World, ada: Person, tmp_path: Path
+) -> None:
+    await ada.tell("!ask Remember that I like tea.")
+    await ada.until(memories=["Likes tea"])
+    admin, mbp, instance_id = world.stack.admin, build(tmp_path), world.bot.instance_id
+    update = newer(mbp, tmp_path, "99.0.0", NEWER_TABLES)
+    await admin.upload_plugin(update)
+    assert "Likes tea" in (await ada.tell("!memories")).body
+    log_before = len(world.log())
+    await admin.upload_plugin(mbp)
+
+    log = world.log()[log_before:]
+    assert not (await admin.get_instance(instance_id))["started"]
+    assert log.count("[ERROR@") == 1
+    assert "NewerTablesError: A newer llmbot has used this instance's database" in log
+    assert "v3 (latest known is v2). Nothing was changed." in log
+    assert await world.sql.fetchval("SELECT version FROM version") == 3
+    assert await ada.rows("memories") == ["Likes tea"]
+
+    # What the line advises works.
+    await admin.upload_plugin(update)
+    await admin.put_instance(instance_id, enabled=True, started=True)
+    assert "Likes tea" in (await ada.tell("!memories")).body
+    await world.sql.execute(
+        "ALTER TABLE memories DROP COLUMN mood; UPDATE version SET version = 2"
+    )
+    await admin.upload_plugin(mbp)
+    assert "Likes tea" in (await ada.tell("!memories")).body
+
+
 async def test_with_sqlite_it_does_not_start_and_says_which_setting_to_change(
     tmp_path: Path,
 ) -> None:
