@@ -1,10 +1,10 @@
-# make demo | test | eval | soak | fuzz | bench-mem0 | compatibility | lint | build | format | lock | clean; see README.md.
+# make demo | test | eval | soak | fuzz | bench | bench-mem0 | compatibility | lint | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test eval soak fuzz bench-mem0 compatibility lint format build real-model lock clean
+.PHONY: demo test eval soak fuzz bench bench-mem0 compatibility lint format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -27,6 +27,10 @@ soak: .venv/.installed
 # What reads a model's output, with 100,000 inputs a property: for a night.
 fuzz: .venv/.installed
 	@LLMBOT_HYPOTHESIS_PROFILE=fuzz $(PY) -m pytest -m fuzz tests/unit tests/integration
+
+# How fast, lean and big it is, as ratios; `SECTIONS=passes` measures that alone.
+bench: .venv/.installed
+	@$(PY) -m benchmarks $(SECTIONS)
 
 # The same exchanges through llmbot and through mem0, which gets an environment of its own.
 bench-mem0: .venv/.installed
