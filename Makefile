@@ -1,10 +1,10 @@
-# make demo | test | eval | soak | fuzz | bench | bench-mem0 | compatibility | lint | build | format | lock | clean; see README.md.
+# make demo | test | eval | soak | fuzz | bench | bench-mem0 | compatibility | lint | tables | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test eval soak fuzz bench bench-mem0 compatibility lint format build real-model lock clean
+.PHONY: demo test eval soak fuzz bench bench-mem0 compatibility lint tables format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -46,6 +46,11 @@ lint: .venv/.installed
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
+	@$(PY) -m devstack.doc_tables --check
+
+# The table of settings in docs/settings.md; `make lint` checks it, and what other pages tell.
+tables: .venv/.installed
+	@$(PY) -m devstack.doc_tables
 
 format: .venv/.installed
 	@$(PY) -m ruff format .
