@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import logging
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from .replies import Thread, notice, rendered
 from .texts import Text
 
 _PICTURES_AT_ONCE = 2
+_LAST_EDIT_SECONDS = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,11 +95,23 @@ class Storyteller:
         status = await thread.send(notice(texts.STORY_BEGUN), notifies=True)
         try:
             story = await self._write(wish, settings)
+            if story.pictures:
+                await thread.edit(status, notice(texts.story_written(story.pictures)))
+            failures = await self._send_parts(thread, story, settings)
+            told = texts.story_told(story.title, story.pictures, failures)
+            await thread.edit(status, notice(told))
         except ModelError as error:
             await thread.edit(status, notice(texts.model_error(error)))
             raise
-        if story.pictures:
-            await thread.edit(status, notice(texts.story_written(story.pictures)))
+        except asyncio.CancelledError:
+            # The plugin stops or is updated, which must neither fail nor wait long for this.
+            with contextlib.suppress(Exception):
+                edit = thread.edit(status, notice(texts.STORY_INTERRUPTED))
+                await asyncio.wait_for(edit, _LAST_EDIT_SECONDS)
+            raise
+
+    async def _send_parts(self, thread: Thread, story: Story, settings: Settings) -> list[Text]:
+        """Send texts and pictures in turn; return why pictures are missing."""
         at_once = asyncio.Semaphore(_PICTURES_AT_ONCE)
         drawings = [
             asyncio.create_task(self._draw(part.picture, settings, at_once))
@@ -116,7 +130,7 @@ class Storyteller:
                     failures += [failure] if failure else []
         finally:
             await _cancel([drawing for drawing in drawings if drawing])
-        await thread.edit(status, notice(texts.story_told(story.title, story.pictures, failures)))
+        return failures
 
     async def _write(self, wish: str, settings: Settings) -> Story:
         max_pictures = settings.story_max_images if settings.image_model else 0

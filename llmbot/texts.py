@@ -63,6 +63,7 @@ ROOM_BOT_LACKS_POWER = Text(
 DRAW_USAGE = Text("Usage: !draw <text>")
 STORY_USAGE = Text("Usage: !story <text>")
 STORY_BEGUN = Text("Writing the story …")
+STORY_INTERRUPTED = Text("The story was interrupted: the bot was stopped. Ask for it again.")
 NOT_UPLOADED = Text("The homeserver did not take the picture. Please try again.")
 VERSE_USAGE = Text("Usage: !verse [on <scene>|off]")
 VERSE_OFF = Text("No scene is played in this room now. !verse on continues the last one.")

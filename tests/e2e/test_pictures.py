@@ -13,6 +13,7 @@ import pytest
 from devstack.member import SeenEvent
 from devstack.process import wait_until
 from devstack.scripted_model import (
+    Kind,
     Reply,
     error_in_200,
     http_error,
@@ -220,6 +221,26 @@ async def test_no_story_says_why(world: World, ada: Person) -> None:
     world.on("story", text('{"title": "cut o'))
     _, last = await told(ada, "a tree")
     assert "could not be read" in last.body
+
+
+@pytest.mark.parametrize("kind", ["story", "image"])
+async def test_a_story_that_a_stop_of_the_plugin_interrupts_says_so(
+    kind: Kind, world: World, ada: Person
+) -> None:
+    gate = world.hold(kind)
+    status = await ada.tell("!story a tree")
+
+    async def is_in_the_middle() -> bool:
+        return len(gate.waiting) > 0
+
+    await wait_until(is_in_the_middle, SECONDS, "the model to be asked")
+    await world.stack.admin.reload_plugin("dev.llmbot")
+    last = await ada.member.wait_for(
+        lambda event: event.is_edit and "interrupted" in event.body, SECONDS
+    )
+    assert last.relation["event_id"] == status.event_id
+    await world.begin()
+    assert (await told(ada, "a tree"))[1].body.endswith("is told, with 3 pictures.")
 
 
 async def test_a_story_has_at_most_so_many_pictures(world: World, ada: Person) -> None:
