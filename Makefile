@@ -1,10 +1,10 @@
-# make demo | test | eval | soak | fuzz | bench | bench-mem0 | compatibility | lint | tables | build | format | lock | clean; see README.md.
+# make demo | test | browser | screenshots | eval | soak | fuzz | bench | bench-mem0 | compatibility | lint | tables | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
 
-.PHONY: demo test eval soak fuzz bench bench-mem0 compatibility lint tables format build real-model lock clean
+.PHONY: demo test browser screenshots eval soak fuzz bench bench-mem0 compatibility lint tables format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -15,6 +15,14 @@ demo: .venv/.installed
 
 test: .venv/.installed
 	@$(PY) -m pytest -n 2 --dist loadfile
+
+# An admin's first ten minutes in maubot's web UI; needs your system's Chromium.
+browser: .venv/.installed
+	@$(PY) -m pytest tests/browser
+
+# The same run, which takes the pictures of docs/maubot-ui.md anew.
+screenshots: .venv/.installed
+	@LLMBOT_SCREENSHOTS=docs/images LLMBOT_PORT_SYNAPSE=28008 LLMBOT_PORT_MODEL=28080 $(PY) -m pytest tests/browser
 
 # How much of the memory is true; MODEL=provider/name asks a real model, see evaluation/.
 eval: .venv/.installed
