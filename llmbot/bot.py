@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import time
 
@@ -19,6 +20,7 @@ from .code_files import code_files
 from .config import Config, Settings
 from .conversation import ConversationKey, Conversations
 from .files import UploadTooLargeError, send_file
+from .health import setup_line
 from .incoming import MessageReader
 from .limits import Limits, Refusal, SeenEvents
 from .memory.migrations import upgrade_table
@@ -88,6 +90,11 @@ class LLMBot(Plugin):
         self.storyteller = Storyteller(models, self.painter, self.log)
         self.conversations = Conversations()
         self.assistant = Assistant(models, store, self.pipeline, self.conversations, self.log)
+        self.log.info("Started: %s", self._setup_line())
+
+    def _setup_line(self) -> str:
+        version = str(self.loader.meta.version)
+        return setup_line(version, self.config.settings, os.environ)
 
     async def stop(self) -> None:
         """End what runs: turns first, since they start passes."""

@@ -1,0 +1,63 @@
+"""What operators are told of how the bot is set up."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from llmbot.health import setup_line
+from llmbot.models.client import Provider
+
+from .settings import default_settings
+
+SETTINGS = dataclasses.replace(
+    default_settings(),
+    assistant_model="one/large",
+    image_model="",
+    providers={
+        "one": Provider("http://one.example", "ONE_KEY"),
+        "two": Provider("http://two.example", "TWO_KEY"),
+        "local": Provider("http://local.example", ""),
+    },
+)
+
+
+def test_the_line_names_version_models_keys_and_memory_settings() -> None:
+    assert setup_line("1.2.3", SETTINGS, {"ONE_KEY": "abc123"}) == (
+        "llmbot 1.2.3; models: assistant/code/memory/verse one/large, image none; "
+        "keys: one present; memory: threshold 2, candidate TTL 14 days, at most 50 a person, "
+        "cleanup interval 3, mention gap 0 minutes, evidence required"
+    )
+
+
+def test_models_of_their_own_stand_apart_with_each_provider_once() -> None:
+    settings = dataclasses.replace(
+        SETTINGS, own_code_model="two/code", own_memory_model="local/small", image_model="two/art"
+    )
+    line = setup_line("1.2.3", settings, {"TWO_KEY": "abc123"})
+    assert (
+        "models: assistant/verse one/large, code two/code, memory local/small, image two/art; "
+        "keys: one missing (ONE_KEY), two present, local needs none;"
+    ) in line
+
+
+def test_a_provider_that_does_not_exist_is_named() -> None:
+    settings = dataclasses.replace(SETTINGS, own_verse_model="typo/large")
+    assert "keys: one missing (ONE_KEY), typo is not in providers;" in setup_line(
+        "1", settings, {}
+    )
+
+
+@pytest.mark.parametrize("key", ["", "  ", "two\nlines"])
+def test_a_key_that_no_call_can_send_counts_as_missing(key: str) -> None:
+    assert "one missing (ONE_KEY)" in setup_line("1", SETTINGS, {"ONE_KEY": key})
+
+
+def test_no_key_is_ever_shown() -> None:
+    assert "abc123" not in setup_line("1", SETTINGS, {"ONE_KEY": "abc123", "TWO_KEY": "abc123"})
+
+
+def test_evidence_that_is_not_required_stands_out() -> None:
+    settings = dataclasses.replace(SETTINGS, memory_require_evidence=False)
+    assert setup_line("1", settings, {}).endswith("evidence NOT required")
