@@ -105,8 +105,8 @@ class MaubotUI:
         await expect(self.page.locator(".instance > .error")).to_be_empty()
 
     async def open_log(self) -> None:
-        """Open the log view from an instance's page."""
-        await self.page.locator("main .open-log").click()
+        """Open the log view by the button at the side: the one of an instance greys all lines."""
+        await self.page.locator("nav .open-log").click()
         await expect(self.page.locator(".log")).to_be_visible()
 
     def log_line(self, level: str, text: str) -> Locator:
