@@ -19,8 +19,9 @@ from .assistant import Answer, Assistant, Turn
 from .code_files import code_files
 from .config import Config, Settings
 from .conversation import ConversationKey, Conversations
+from .counters import Counters, cause
 from .files import UploadTooLargeError, send_file
-from .health import setup_line
+from .health import counted, setup_line
 from .incoming import MessageReader
 from .limits import Limits, Refusal, SeenEvents
 from .memory.migrations import upgrade_table
@@ -59,6 +60,7 @@ class LLMBot(Plugin):
     started: int
     turns: RunningTasks
     failures: FailureLog
+    counters: Counters
 
     @classmethod
     def get_config_class(cls) -> type[Config]:
@@ -84,7 +86,10 @@ class LLMBot(Plugin):
         self.seen_events = SeenEvents()
         self.turns = RunningTasks()
         self.failures = FailureLog(self.log)
-        self.pipeline = MemoryPipeline(store, models, self.rooms.memory_enabled, self.log)
+        self.counters = Counters()
+        self.pipeline = MemoryPipeline(
+            store, models, self.rooms.memory_enabled, self.log, self.counters
+        )
         self.memory_commands = MemoryCommands(store, self.pipeline, self.limits, self.rooms)
         self.painter = Painter(models)
         self.storyteller = Storyteller(models, self.painter, self.log)
@@ -119,6 +124,7 @@ class LLMBot(Plugin):
                 self.log.debug("No answer to %s: %s", evt.event_id, error)
             # What nobody foresaw gets an id that the user sees and the log explains.
             except Exception:
+                self.counters.failures["internal"] += 1
                 error_id = secrets.token_hex(4)
                 self.log.exception("Internal error %s", error_id)
                 with contextlib.suppress(RoomGoneError):
@@ -178,6 +184,15 @@ class LLMBot(Plugin):
                 await self._draw(evt, request.text, settings)
             case Command.STORY:
                 await self._story(evt, request.text, settings)
+            case Command.LLMBOT:
+                await reply(evt, self._health(evt.sender, settings))
+
+    def _health(self, user_id: str, settings: Settings) -> Text:
+        if user_id not in settings.admins:
+            return texts.ONLY_FOR_ADMINS
+        seconds = time.time() - self.started / 1000
+        counts = counted(self.counters, self.pipeline.running, seconds)
+        return Text("\n".join([*self._setup_line().split("; "), *counts]))
 
     async def _draw(self, evt: MessageEvent, prompt: str, settings: Settings) -> None:
         refusal = self.limits.draw_refusal(evt.sender, prompt, settings)
@@ -238,6 +253,7 @@ class LLMBot(Plugin):
                 surroundings = await self.surroundings.read(evt)
                 answer = await self.assistant.answer(turn, surroundings, settings)
                 await self._send_answer(evt, answer, is_code=is_code)
+                self.counters.turns += 1
                 # Before typing stops: the next message may be on its way already.
                 self.assistant.remember_exchange(turn, answer, surroundings, settings)
                 # M1: after the answer was sent; with the settings as they are now.
@@ -260,6 +276,7 @@ class LLMBot(Plugin):
                 await send_file(evt, file)
 
     def _log_no_answer(self, error: ModelError) -> None:
+        self.counters.failures[cause(error)] += 1
         if error.is_set_up_wrong:
             self.failures.report(f"No answer: {error}")
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .config import ChosenModel, Settings
+from .counters import Counters
 
 
 def setup_line(version: str, settings: Settings, environment: Mapping[str, str]) -> str:
@@ -22,6 +23,29 @@ def setup_line(version: str, settings: Settings, environment: Mapping[str, str])
         f"llmbot {version}; models: {_listed_models(settings, models)}; "
         f"keys: {', '.join(keys) or 'none'}; memory: {_memory(settings)}"
     )
+
+
+def counted(counters: Counters, running: int, seconds: float) -> list[str]:
+    """Return the counts since the start, in lines.
+
+    Args:
+        counters: The counts.
+        running: How many passes are running now.
+        seconds: How long ago the start was.
+    """
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    failures = ", ".join(f"{cause} {count}" for cause, count in sorted(counters.failures.items()))
+    return [
+        (
+            f"since the start {hours} h {minutes} min ago: turns {counters.turns}, "
+            f"failures {failures or 0}"
+        ),
+        (
+            f"passes {counters.passes} (running now {running}), promotions {counters.promotions}, "
+            f"dropped for lack of evidence {counters.dropped_no_evidence}, "
+            f"for other reasons {counters.dropped_other}, cleanups {counters.cleanups}"
+        ),
+    ]
 
 
 def _models(settings: Settings) -> dict[str, str]:

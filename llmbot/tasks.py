@@ -18,6 +18,10 @@ class RunningTasks:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
 
+    def __len__(self) -> int:
+        """Say how many are running."""
+        return len(self._tasks)
+
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` in the background."""
         task = asyncio.create_task(work)

@@ -44,6 +44,7 @@ CODE_USAGE = Text("Usage: !code <text>")
 NOT_ALLOWED = Text(
     "I answer only those whom this bot's operator allows to ask; you are not among them yet."
 )
+ONLY_FOR_ADMINS = Text("Only this bot's operators can see that.")
 CUT_OFF = "\n\n*(The model had to stop here: its answer was too long.)*"
 FORGOTTEN = Text("I have forgotten our conversation here. Your memories are as they were.")
 NOTHING_TO_FORGET = Text("There is no conversation to forget here.")

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from ..config import Settings
+from ..counters import Counters
 from ..models import ModelClient, ModelError, Urgency
 from ..models.parsing import ShapeError
 from ..prompts import (
@@ -60,11 +61,13 @@ class MemoryPipeline:
         models: ModelClient,
         room_switch: RoomSwitch,
         log: logging.Logger,
+        counters: Counters | None = None,
     ) -> None:
         self._store = store
         self._models = models
         self._room_switch = room_switch
         self._log = log
+        self._counters = counters or Counters()
         self._running = RunningTasks()
         self._failures = FailureLog(log)
         self._being_cleaned: set[str] = set()
@@ -74,6 +77,11 @@ class MemoryPipeline:
     def start_pass(self, exchange: Exchange, settings: Settings) -> None:
         """Start the pass of a turn whose answer was sent (M1); it never delays anything."""
         self._running.start(self.run_pass(exchange, settings))
+
+    @property
+    def running(self) -> int:
+        """How many passes are running, waiting ones included."""
+        return len(self._running)
 
     async def stop(self) -> None:
         """Cancel what is running: a pass commits as a whole or not at all (M16)."""
@@ -91,12 +99,15 @@ class MemoryPipeline:
                 return
             proposals = await self._extract(view, exchange, settings)
             outcome = await self._store.apply_pass(mention, proposals, rules)
+            self._counters.passes += 1
+            self._counters.promotions += outcome.promoted
             self._log.debug("Memory pass: %s", outcome)
             if outcome.cleanup_due:  # M11
                 await self._periodic_cleanup(mention.user_id, settings)
         # Whatever fails here must stay invisible to users.
         except Exception as error:  # noqa: BLE001
             cause = f"Memory pass failed, nothing was stored: {type(error).__name__}"
+            self._counters.failures["memory"] += 1
             self._failures.report(cause, logging.ERROR, error)
 
     async def _extract(self, view: PassView, exchange: Exchange, settings: Settings) -> Proposals:
@@ -124,12 +135,14 @@ class MemoryPipeline:
         except (ModelError, ShapeError) as error:
             self._report("Memory extraction", error)
             return Proposals()
+        self._counters.count_dropped(extraction.dropped)
         if extraction.dropped:
             self._log.debug("Memory extraction: dropped %s", dict(extraction.dropped))
         return extraction.proposals
 
     def _report(self, what: str, error: Exception) -> None:
         """Log why nothing was stored, once per cause (M17)."""
+        self._counters.failures["memory"] += 1
         self._failures.report(f"{what} failed, nothing was stored: {error}")
 
     # --- cleanup (M12) -------------------------------------------------------------------------
@@ -162,7 +175,9 @@ class MemoryPipeline:
                 json_schema=CLEANUP_SCHEMA,
             )
             plan = parse_cleanup(completion.text, memories)
-            return await self._store.apply_cleanup(user_id, plan)
+            outcome = await self._store.apply_cleanup(user_id, plan)
+            self._counters.cleanups += 1
+            return outcome
         finally:
             self._being_cleaned.discard(user_id)
 

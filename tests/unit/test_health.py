@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 
 import pytest
 
-from llmbot.health import setup_line
+from llmbot.counters import Counters
+from llmbot.health import counted, setup_line
 from llmbot.models.client import Provider
 
 from .settings import default_settings
@@ -61,3 +63,17 @@ def test_no_key_is_ever_shown() -> None:
 def test_evidence_that_is_not_required_stands_out() -> None:
     settings = dataclasses.replace(SETTINGS, memory_require_evidence=False)
     assert setup_line("1", settings, {}).endswith("evidence NOT required")
+
+
+def test_counts_stand_in_two_lines_with_failures_by_cause() -> None:
+    counters = Counters(turns=3, passes=2, promotions=1, cleanups=1)
+    counters.failures.update({"timeout": 2, "busy": 1})
+    counters.count_dropped(collections.Counter({"no evidence": 4, "malformed": 1, "secret": 2}))
+    assert counted(counters, 1, 3725.0) == [
+        "since the start 1 h 2 min ago: turns 3, failures busy 1, timeout 2",
+        (
+            "passes 2 (running now 1), promotions 1, dropped for lack of evidence 4, "
+            "for other reasons 3, cleanups 1"
+        ),
+    ]
+    assert "failures 0" in counted(Counters(), 0, 0)[0]
