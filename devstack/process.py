@@ -118,6 +118,31 @@ def _kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
+def _descendants(pid: int) -> list[psutil.Process]:
+    """Return what a process has started, and what that has, in whatever groups these are."""
+    try:
+        return list(psutil.Process(pid).children(recursive=True))
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _kill_outright(processes: Sequence[psutil.Process]) -> None:
+    """Kill processes and wait until none of them runs any more."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    deadline = time.monotonic() + STOP_LIMIT_SECONDS
+    while any(_runs(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 async def _stop_group(group: int, stop_signal: int, name: str) -> None:
     """Ask a group's leader to stop, at most `STOP_LIMIT_SECONDS` long, then kill what is left."""
 
@@ -255,7 +280,11 @@ class Service(abc.ABC):
     def kill(self) -> None:
         """Kill it and all it started outright, as a crash would; does nothing if stopped."""
         if self._process:
+            # PostgreSQL puts each of its processes into a group of its own, and a server that is
+            # started before all have gone refuses the data that they still hold.
+            started = _descendants(self._process.pid)
             _kill_group(self._process.pid)
+            _kill_outright(started)
             self._forget()
 
     def _forget(self) -> None:

@@ -18,7 +18,7 @@ import http.server, signal, sys, subprocess
 from http.server import SimpleHTTPRequestHandler as Handler
 if "stubborn" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if "fail" in sys.argv: raise OSError("the disk is full")
-child = subprocess.Popen(["sleep", "1000"])
+child = subprocess.Popen(["sleep", "1000"], start_new_session="session" in sys.argv)
 open("child", "w").write(str(child.pid))
 server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
 server.serve_forever()
@@ -75,6 +75,17 @@ async def test_a_killed_service_comes_back_on_the_same_port(world: Path) -> None
     await web.restart()
     assert await web.is_ready()
     await web.stop()
+
+
+async def test_a_killed_service_takes_along_what_went_into_a_session_of_its_own(
+    world: Path,
+) -> None:
+    web = Web(world, "session")
+    await web.start()
+    child = web.child()
+    assert os.getpgid(child) == child
+    web.kill()
+    assert not is_running(child)
 
 
 async def test_a_service_that_ends_at_once_says_why(world: Path) -> None:
