@@ -8,12 +8,14 @@ import os
 import secrets
 import time
 
+from aiohttp.web import Request as WebRequest
+from aiohttp.web import Response
 from maubot import MessageEvent, Plugin
-from maubot.handlers import event
+from maubot.handlers import event, web
 from mautrix.types import EventType, RedactionEvent, StateEvent
 from mautrix.util.async_db import UpgradeTable
 
-from . import texts
+from . import metrics, texts
 from .addressing import Command, Request, addressed
 from .assistant import Answer, Assistant, Turn
 from .code_files import code_files
@@ -129,6 +131,17 @@ class LLMBot(Plugin):
                 self.log.exception("Internal error %s", error_id)
                 with contextlib.suppress(RoomGoneError):
                     await reply(evt, texts.internal_error(error_id))
+
+    @web.get("/metrics")
+    async def on_metrics(self, request: WebRequest) -> Response:
+        """Let Prometheus read the counters, if the config has a token for it."""
+        token = self.config.settings.metrics_token
+        if not token:
+            return Response(status=404)
+        if not metrics.may_read(request.headers.get("Authorization", ""), token):
+            return Response(status=401, headers={"WWW-Authenticate": "Bearer"})
+        text = metrics.exposition(self.counters, self.pipeline.running, self.started / 1000)
+        return Response(body=text.encode(), headers={"Content-Type": metrics.CONTENT_TYPE})
 
     async def _request(self, evt: MessageEvent, settings: Settings) -> Request | None:
         """Return what a message asks the bot for."""

@@ -7,6 +7,8 @@ import dataclasses
 
 from .models import BusyError, ContentRefusedError, ModelError, TimedOutError
 
+CAUSES = ("setup", "busy", "timeout", "refused", "answer", "memory", "internal")
+
 
 @dataclasses.dataclass
 class Counters:
