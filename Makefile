@@ -77,7 +77,7 @@ lock:
 	@uv pip compile --universal --python-version 3.10 --group dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
 	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-llama.lock requirements-llama.in
 	@uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements-mem0.lock requirements-mem0.in
-	@for minor in 3.10 3.11 3.12 3.13; do uv pip compile --only-binary :all: --resolution lowest-direct --python-version $$minor --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o compatibility/oldest-$$minor.lock compatibility/oldest.in; done
+	@for minor in 3.10 3.11 3.12 3.13; do uv pip compile --only-binary :all: --upgrade --resolution lowest-direct --python-version $$minor --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o compatibility/oldest-$$minor.lock compatibility/oldest.in; done
 
 clean:
 	rm -rf .venv .venv-llama .venv-mem0 .compatibility dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
