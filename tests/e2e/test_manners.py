@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 from mautrix.api import Method, Path
-from mautrix.types import RoomID, UserID
+from mautrix.types import FilterID, RoomID, UserID
 
 from devstack.member import Member, SeenEvent
 from devstack.process import wait_until
@@ -463,15 +464,43 @@ async def test_typing_goes_on_until_the_last_of_two_answers(world: World, ada: P
     await ada.member.wait_until(lambda: bot not in ada.member.typing[-1].user_ids)
 
 
+_limits = itertools.count(1)
+
+
+async def room_now(person: Person) -> Mapping[str, Any]:
+    """Return what the homeserver tells this person's client of the room, as if it had just started.
+
+    Synapse keeps answers to a starting client for minutes and gives the same one to the same
+    question, hence another limit each time.
+    """
+    question = {"room": {"timeline": {"limit": next(_limits)}}}
+    data = await person.member.client.sync(timeout=0, filter_id=FilterID(json.dumps(question)))
+    assert isinstance(data, dict)
+    room: Mapping[str, Any] = data["rooms"]["join"][person.room_id]
+    return room
+
+
 async def receipts(person: Person) -> Mapping[str, Any]:
     """Return the read receipts in a room: whose, by event."""
-    data = await person.member.client.sync(timeout=0)
-    assert isinstance(data, dict)
     found: dict[str, Any] = {}
-    for event in data["rooms"]["join"][person.room_id]["ephemeral"]["events"]:
+    for event in (await room_now(person))["ephemeral"]["events"]:
         if event["type"] == "m.receipt":
             found.update(event["content"])
     return found
+
+
+async def notifications(person: Person) -> int:
+    """Return how many messages in a room the homeserver would notify this person of."""
+    count = (await room_now(person))["unread_notifications"]["notification_count"]
+    assert isinstance(count, int)
+    return count
+
+
+async def test_answers_notify_nobody(world: World, pair: tuple[Person, Person]) -> None:
+    ada, bob = pair
+    await ada.tell("!ask Am I here?")
+    # Bob is notified of the question, nobody of the answer.
+    assert (await notifications(ada), await notifications(bob)) == (0, 1)
 
 
 async def test_what_is_answered_is_marked_as_read(world: World, ada: Person) -> None:
