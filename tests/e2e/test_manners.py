@@ -468,7 +468,7 @@ _limits = itertools.count(1)
 
 
 async def room_now(person: Person) -> Mapping[str, Any]:
-    """Return what the homeserver tells this person's client of the room, as if it had just started.
+    """Return what the homeserver tells this person's client of a room, as if just started.
 
     Synapse keeps answers to a starting client for minutes and gives the same one to the same
     question, hence another limit each time.
