@@ -1,10 +1,12 @@
-# make demo | test | browser | screenshots | eval | soak | fuzz | bench | bench-mem0 | compatibility | lint | tables | build | format | lock | clean; see README.md.
+# make demo | test | browser | screenshots | eval | soak | fuzz | bench | bench-mem0 | compatibility | lint | tables | site | build | format | lock | clean; see README.md.
 PYTHON ?= python3
 PY := .venv/bin/python
 # Python source and tests must not leave bytecode in llmbot/: `mbc build` zips the whole folder.
 export PYTHONDONTWRITEBYTECODE := 1
+# The theme would tell of its successor at each build.
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 
-.PHONY: demo test browser screenshots eval soak fuzz bench bench-mem0 compatibility lint tables format build real-model lock clean
+.PHONY: demo test browser screenshots eval soak fuzz bench bench-mem0 compatibility lint tables site format build real-model lock clean
 
 .venv/.installed: requirements.lock devstack/bootstrap.py
 	@command -v $(PYTHON) >/dev/null || { echo "llmbot: '$(PYTHON)' was not found; install Python 3.10 or newer" >&2; exit 1; }
@@ -16,13 +18,13 @@ demo: .venv/.installed
 test: .venv/.installed
 	@$(PY) -m pytest -n 2 --dist loadfile
 
-# An admin's first ten minutes in maubot's web UI; needs your system's Chromium.
+# An admin's first ten minutes in maubot's web UI, and the docs' site; needs your system's Chromium.
 browser: .venv/.installed
 	@$(PY) -m pytest tests/browser
 
 # The same run, which takes the pictures of docs/maubot-ui.md anew.
 screenshots: .venv/.installed
-	@LLMBOT_SCREENSHOTS=docs/images LLMBOT_PORT_SYNAPSE=28008 LLMBOT_PORT_MODEL=28080 $(PY) -m pytest tests/browser
+	@LLMBOT_SCREENSHOTS=docs/images LLMBOT_PORT_SYNAPSE=28008 LLMBOT_PORT_MODEL=28080 $(PY) -m pytest tests/browser/test_maubot_ui.py
 
 # How much of the memory is true; MODEL=provider/name asks a real model, see evaluation/.
 eval: .venv/.installed
@@ -55,10 +57,15 @@ lint: .venv/.installed
 	@$(PY) -m ruff check .
 	@$(PY) -m mypy
 	@$(PY) -m devstack.doc_tables --check
+	@$(MKDOCS)
 
 # The table of settings in docs/settings.md; `make lint` checks it, and what other pages tell.
 tables: .venv/.installed
 	@$(PY) -m devstack.doc_tables
+
+# The docs as a site, which opens from the file system: site/index.html.
+site: .venv/.installed
+	@$(MKDOCS)
 
 format: .venv/.installed
 	@$(PY) -m ruff format .
@@ -80,4 +87,4 @@ lock:
 	@for minor in 3.10 3.11 3.12 3.13; do uv pip compile --only-binary :all: --upgrade --resolution lowest-direct --python-version $$minor --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -q -o compatibility/oldest-$$minor.lock compatibility/oldest.in; done
 
 clean:
-	rm -rf .venv .venv-llama .venv-mem0 .compatibility dist .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-llama .venv-mem0 .compatibility dist site .devstack .pytest_cache .mypy_cache .ruff_cache .hypothesis

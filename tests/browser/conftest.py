@@ -1,4 +1,4 @@
-"""A stack in which nothing is set up yet, and a browser that shows maubot's web UI."""
+"""A browser, and a stack in which nothing is set up yet, whose web UI it shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import async_playwright
+from playwright.async_api import Browser, async_playwright
 
 from devstack.process import StackError
 from devstack.stack import Stack
@@ -30,15 +30,20 @@ async def stack(tmp_path: Path) -> AsyncIterator[Stack]:
 
 
 @pytest.fixture
-async def ui(stack: Stack) -> AsyncIterator[MaubotUI]:
+async def browser() -> AsyncIterator[Browser]:
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if not chromium:
         raise StackError("chromium was not found; install your system's package of it")
-    folder = os.environ.get(FOLDER, "")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=chromium, args=ARGUMENTS.split()
         )
-        page = await browser.new_page(viewport={"width": 1200, "height": 800}, locale="en-GB")
-        yield MaubotUI(page, stack.maubot.url, Pictures(page, Path(folder) if folder else None))
+        yield browser
         await browser.close()
+
+
+@pytest.fixture
+async def ui(stack: Stack, browser: Browser) -> MaubotUI:
+    folder = os.environ.get(FOLDER, "")
+    page = await browser.new_page(viewport={"width": 1200, "height": 800}, locale="en-GB")
+    return MaubotUI(page, stack.maubot.url, Pictures(page, Path(folder) if folder else None))
