@@ -282,7 +282,9 @@ class LLMBot(Plugin):
             await reply(evt, refusal.text)
 
     async def _send_answer(self, evt: MessageEvent, answer: Answer, *, is_code: bool) -> None:
-        text = answer.text + (texts.CUT_OFF if answer.is_cut_off else "")
+        text = answer.text
+        if answer.is_cut_off:
+            text += f"\n\n{texts.CUT_OFF.plain}"
         await reply(evt, await asyncio.to_thread(rendered, text))
         if is_code:
             for file in code_files(answer.text):

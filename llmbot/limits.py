@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from . import texts
 from .config import Settings
-from .texts import Text
+from .texts import Problem
 
 _TELL_AGAIN_SECONDS = 60.0
 _MAX_REMEMBERED_EVENTS = 10_000
@@ -78,7 +78,7 @@ class RateLimit:
 class Refusal:
     """Why something is not answered; silent where the user was told a moment ago."""
 
-    text: Text
+    text: Problem
     is_silent: bool = False
 
 
@@ -124,7 +124,7 @@ class Limits:
         )
 
     def _prompt_refusal(
-        self, user_id: str, prompt: str, settings: Settings, usage: Text
+        self, user_id: str, prompt: str, settings: Settings, usage: Problem
     ) -> Refusal | None:
         if not settings.allows(user_id):
             told = self._not_allowed.take(user_id, 1, _TELL_AGAIN_SECONDS) is not None
@@ -143,7 +143,7 @@ class Limits:
 
 
 def _refusal(
-    too_many: TooMany | None, tell: Callable[[float], Text] = texts.too_many
+    too_many: TooMany | None, tell: Callable[[float], Problem] = texts.too_many
 ) -> Refusal | None:
     if too_many is None:
         return None

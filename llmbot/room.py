@@ -75,7 +75,7 @@ class Rooms:
     def __init__(self, client: MaubotMatrixClient, log: logging.Logger) -> None:
         self._client = client
         self._log = log
-        self._warned: set[str] = set()
+        self._warned: set[tuple[str, str]] = set()
         self._switches = Known(self._read_switch)
         # How many have joined: exact up to two, at least so many beyond that.
         self._joined = Known(self._read_joined)
@@ -290,9 +290,9 @@ class Rooms:
         return event if isinstance(event.get("content"), dict) else {"content": event}
 
     def _warn_once(self, room_id: str, cause: str) -> None:
-        if (warning := f"{room_id}: {cause}") not in self._warned:
-            self._warned.add(warning)
-            self._log.warning("No memory in %s", warning)
+        if (room_id, cause) not in self._warned:
+            self._warned.add((room_id, cause))
+            self._log.warning("No memory in %s: %s", room_id, cause)
 
 
 def _predecessor(create_event: Mapping[str, Any]) -> str | None:

@@ -19,7 +19,7 @@ from .picture_header import Picture
 from .pictures import Painter, picture_message
 from .prompts import STORY_SCHEMA, story_messages
 from .replies import Thread, notice, rendered
-from .texts import Text
+from .texts import Problem
 
 _PICTURES_AT_ONCE = 2
 _LAST_EDIT_SECONDS = 5.0
@@ -110,7 +110,7 @@ class Storyteller:
                 await asyncio.wait_for(edit, _LAST_EDIT_SECONDS)
             raise
 
-    async def _send_parts(self, thread: Thread, story: Story, settings: Settings) -> list[Text]:
+    async def _send_parts(self, thread: Thread, story: Story, settings: Settings) -> list[Problem]:
         """Send texts and pictures in turn; return why pictures are missing."""
         at_once = asyncio.Semaphore(_PICTURES_AT_ONCE)
         drawings = [
@@ -119,7 +119,7 @@ class Storyteller:
             else None
             for part in story.parts
         ]
-        failures: list[Text] = []
+        failures: list[Problem] = []
         try:
             for number, (part, drawing) in enumerate(zip(story.parts, drawings, strict=True)):
                 heading = f"### {story.title}\n\n" if story.title and number == 0 else ""
@@ -164,7 +164,7 @@ class Storyteller:
 
     async def _show(
         self, thread: Thread, drawn: Picture | ModelError, description: str
-    ) -> Text | None:
+    ) -> Problem | None:
         """Send a picture; return why there is none: the story goes on without it."""
         if isinstance(drawn, ModelError):
             return texts.model_error(drawn)

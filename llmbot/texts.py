@@ -39,60 +39,64 @@ class Text:
     html: str | None = None
 
 
-ASK_USAGE = Text("Usage: !ask <text>")
-CODE_USAGE = Text("Usage: !code <text>")
-NOT_ALLOWED = Text(
+class Problem(Text):
+    """A text that tells why something was not done; docs/troubleshooting.md has each of them."""
+
+
+ASK_USAGE = Problem("Usage: !ask <text>")
+CODE_USAGE = Problem("Usage: !code <text>")
+NOT_ALLOWED = Problem(
     "I answer only those whom this bot's operator allows to ask; you are not among them yet."
 )
-ONLY_FOR_ADMINS = Text("Only this bot's operators can see that.")
-CUT_OFF = "\n\n*(The model had to stop here: its answer was too long.)*"
+ONLY_FOR_ADMINS = Problem("Only this bot's operators can see that.")
+CUT_OFF = Problem("*(The model had to stop here: its answer was too long.)*")
 FORGOTTEN = Text("I have forgotten our conversation here. Your memories are as they were.")
-NOTHING_TO_FORGET = Text("There is no conversation to forget here.")
-MEMORIES_USAGE = Text(
+NOTHING_TO_FORGET = Problem("There is no conversation to forget here.")
+MEMORIES_USAGE = Problem(
     "Usage: !memories [page] | del <id> [<id>…] | edit <id> <text> | clear | cleanup | undo"
     " | room [on|off]"
 )
-ROOM_USAGE = Text("Usage: !memories room [on|off]")
-ROOM_SENDER_LACKS_POWER = Text(
+ROOM_USAGE = Problem("Usage: !memories room [on|off]")
+ROOM_SENDER_LACKS_POWER = Problem(
     "You may not change this room's settings. Please ask a moderator of the room."
 )
-ROOM_BOT_LACKS_POWER = Text(
+ROOM_BOT_LACKS_POWER = Problem(
     "I may not change this room's settings. Please make me a moderator of the room, or set "
     '{"memoryEnabled": true} or {"memoryEnabled": false} in its state event dev.llmbot.settings '
     "yourself."
 )
-DRAW_USAGE = Text("Usage: !draw <text>")
-STORY_USAGE = Text("Usage: !story <text>")
+DRAW_USAGE = Problem("Usage: !draw <text>")
+STORY_USAGE = Problem("Usage: !story <text>")
 STORY_BEGUN = Text("Writing the story …")
-STORY_INTERRUPTED = Text("The story was interrupted: the bot was stopped. Ask for it again.")
-NOT_UPLOADED = Text("The homeserver did not take the picture. Please try again.")
-VERSE_USAGE = Text("Usage: !verse [on <scene>|off]")
+STORY_INTERRUPTED = Problem("The story was interrupted: the bot was stopped. Ask for it again.")
+NOT_UPLOADED = Problem("The homeserver did not take the picture. Please try again.")
+VERSE_USAGE = Problem("Usage: !verse [on <scene>|off]")
 VERSE_OFF = Text("No scene is played in this room now. !verse on continues the last one.")
-VERSE_SENDER_LACKS_POWER = Text(
+VERSE_SENDER_LACKS_POWER = Problem(
     "You may not change this room's scene. Please ask a moderator of the room."
 )
-VERSE_BOT_LACKS_POWER = Text(
+VERSE_BOT_LACKS_POWER = Problem(
     "I may not change this room's scene. Please make me a moderator of the room, or set "
     '{"enabled": true, "scene": "…"} in its state event dev.llmbot.verse yourself.'
 )
-DELETE_USAGE = Text("Usage: !memories del <id> [<id>…]")
-EDIT_USAGE = Text("Usage: !memories edit <id> <text>")
-ALREADY_REMEMBERED = Text("I remember exactly that already. Nothing was changed.")
-CLEANUP_RUNNING = Text("Your memories are being cleaned up already.")
-CLEANUP_REJECTED = Text(
+DELETE_USAGE = Problem("Usage: !memories del <id> [<id>…]")
+EDIT_USAGE = Problem("Usage: !memories edit <id> <text>")
+ALREADY_REMEMBERED = Problem("I remember exactly that already. Nothing was changed.")
+CLEANUP_RUNNING = Problem("Your memories are being cleaned up already.")
+CLEANUP_REJECTED = Problem(
     "The model's cleanup was not acceptable, so nothing was changed. Please try again later."
 )
-NO_MEMORIES = Text("I do not remember anything about you yet.")
+NO_MEMORIES = Problem("I do not remember anything about you yet.")
 
 
-def internal_error(error_id: str) -> Text:
+def internal_error(error_id: str) -> Problem:
     """Tell that something unforeseen happened; the log holds the same id."""
-    return Text(f"Internal error {error_id}. The bot's operator finds it in the log.")
+    return Problem(f"Internal error {error_id}. The bot's operator finds it in the log.")
 
 
-def prompt_too_long(length: int, limit: int) -> Text:
+def prompt_too_long(length: int, limit: int) -> Problem:
     """Tell the limit of a prompt."""
-    return Text(f"That message has {length} characters; I can take {limit} at most.")
+    return Problem(f"That message has {length} characters; I can take {limit} at most.")
 
 
 def verse(scene: str) -> Text:
@@ -102,57 +106,63 @@ def verse(scene: str) -> Text:
     return Text(f"This room is playing a scene: {scene}")
 
 
-def scene_too_long(length: int, limit: int) -> Text:
+def scene_too_long(length: int, limit: int) -> Problem:
     """Tell the limit of a scene."""
-    return Text(f"That scene has {length} characters; {limit} is the most.")
+    return Problem(f"That scene has {length} characters; {limit} is the most.")
 
 
-def model_error(error: ModelError) -> Text:
+def model_error(error: ModelError) -> Problem:  # noqa: PLR0911, PLR0912, C901 - a table
     """Tell why there is no answer, and what to do about it."""
-    return Text(_model_error(error))
-
-
-def _model_error(error: ModelError) -> str:  # noqa: PLR0911, PLR0912, C901 - a table
     match error:
         case NoModelError(setting="imageModel"):
-            return "Drawing is not set up here: the setting imageModel must name a model."
+            return Problem("Drawing is not set up here: the setting imageModel must name a model.")
         case NoModelError(setting=setting):
-            return f"No model is configured: the setting {setting} must name one."
+            return Problem(f"No model is configured: the setting {setting} must name one.")
         case UnknownProviderError(provider=provider):
-            return f"The provider {provider} is not known: it is missing in the setting providers."
+            return Problem(
+                f"The provider {provider} is not known: it is missing in the setting providers."
+            )
         case MissingKeyError(provider=provider, variable=variable):
-            return (
+            return Problem(
                 f"The API key of {provider} is missing: the environment variable {variable} "
                 "is not set."
             )
         case KeyRefusedError(provider=provider):
-            return f"The provider {provider} refuses the bot's API key."
+            return Problem(f"The provider {provider} refuses the bot's API key.")
         case UnknownModelError(provider=provider, model=model):
-            return f"The provider {provider} does not know the model {model}."
+            return Problem(f"The provider {provider} does not know the model {model}.")
         case RequestRefusedError(provider=provider, status=status):
-            return f"The provider {provider} did not accept the request (HTTP {status})."
+            return Problem(f"The provider {provider} did not accept the request (HTTP {status}).")
         case BusyError():
-            return "The model is busy at the moment. Please try again in a while."
+            return Problem("The model is busy at the moment. Please try again in a while.")
         case TimedOutError(seconds=seconds):
-            return f"The model gave no answer within {seconds:g} seconds. Please try again."
+            return Problem(
+                f"The model gave no answer within {seconds:g} seconds. Please try again."
+            )
         case DrawingRefusedError():
-            return "The model refused to draw that."
+            return Problem("The model refused to draw that.")
         case NoPicturesError(provider=provider, model=model):
-            return f"The provider {provider} does not know the model {model} or does not draw."
+            return Problem(
+                f"The provider {provider} does not know the model {model} or does not draw."
+            )
         case BadPictureError():
-            return "No usable picture came back. Please try again."
+            return Problem("No usable picture came back. Please try again.")
         case OversizedPictureError(limit=limit):
-            return f"The picture is too large: I can take {_megabytes(limit)} at most."
+            return Problem(f"The picture is too large: I can take {_megabytes(limit)} at most.")
         case ContentRefusedError():
-            return "The model refused to answer that."
+            return Problem("The model refused to answer that.")
         case EmptyAnswerError():
-            return "The model sent an empty answer. Please try again or put it differently."
+            return Problem(
+                "The model sent an empty answer. Please try again or put it differently."
+            )
         case ToolLoopError(steps=steps):
-            return f"The model gave no answer within {steps} steps. Please put it differently."
+            return Problem(
+                f"The model gave no answer within {steps} steps. Please put it differently."
+            )
         case BadAnswerError():
-            return "The model's answer could not be read. Please try again."
+            return Problem("The model's answer could not be read. Please try again.")
         case _:
-            return "The model could not answer."
+            return Problem("The model could not answer.")
 
 
 # --- pictures and stories -----------------------------------------------------------------------
@@ -162,10 +172,10 @@ def _megabytes(size: int) -> str:
     return f"{size / 2**20:.3g} MiB"
 
 
-def upload_too_large(size: int, limit: int | None) -> Text:
+def upload_too_large(size: int, limit: int | None) -> Problem:
     """Tell that the homeserver takes no pictures of this size, in bytes."""
     allowed = "" if limit is None else f"; {_megabytes(limit)} is the most"
-    return Text(f"The picture has {_megabytes(size)}, too much for this homeserver{allowed}.")
+    return Problem(f"The picture has {_megabytes(size)}, too much for this homeserver{allowed}.")
 
 
 def story_written(pictures: int) -> Text:
@@ -173,7 +183,7 @@ def story_written(pictures: int) -> Text:
     return Text(f"The story is written; drawing {_pictures(pictures)} …")
 
 
-def story_told(title: str, pictures: int, failures: Sequence[Text]) -> Text:
+def story_told(title: str, pictures: int, failures: Sequence[Problem]) -> Text:
     """Tell that a story is complete, and which of its pictures are missing for which reasons."""
     told = f"The story “{title}” is told" if title else "The story is told"
     drawn = pictures - len(failures)
@@ -182,7 +192,7 @@ def story_told(title: str, pictures: int, failures: Sequence[Text]) -> Text:
     if not failures:
         return Text(f"{told}.")
     reasons = " ".join(dict.fromkeys(failure.plain for failure in failures))
-    return Text(f"{told}; {_pictures(len(failures))} could not be drawn. {reasons}")
+    return Problem(f"{told}; {_pictures(len(failures))} could not be drawn. {reasons}")
 
 
 def _pictures(count: int) -> str:
@@ -203,7 +213,7 @@ def memories_page(memories: Sequence[Memory], page: int, pages: int, total: int)
     title = f"What I remember about you ({total}):"
     hint = f"Page {page} of {pages}. Further ones: !memories <page>" if pages > 1 else ""
     if not memories:
-        return Text(f"There is no page {page}: your memories fill {pages}.")
+        return Problem(f"There is no page {page}: your memories fill {pages}.")
     plain = [title, *(f"{memory.id}: {memory.fact}" for memory in memories)]
     items = "".join(
         f"<li><code>{memory.id}</code> {_inert(memory.fact)}</li>" for memory in memories
@@ -223,12 +233,12 @@ def _inert(fact: str) -> str:
 
 def deleted(found: Sequence[str], missing: Sequence[str]) -> Text:
     """Tell which memories are gone and which ids are none of the caller's."""
-    parts = []
+    parts: list[Text] = []
     if found:
-        parts.append(f"Deleted: {', '.join(found)}.")
+        parts.append(Text(f"Deleted: {', '.join(found)}."))
     if missing:
-        parts.append(f"Not found: {', '.join(missing)}.")
-    return Text(" ".join(parts))
+        parts.append(Problem(f"Not found: {', '.join(missing)}."))
+    return Text(" ".join(part.plain for part in parts))
 
 
 def edited(memory_id: str) -> Text:
@@ -236,9 +246,9 @@ def edited(memory_id: str) -> Text:
     return Text(f"Changed: {memory_id}.")
 
 
-def not_stored(reason: Refusal) -> Text:
+def not_stored(reason: Refusal) -> Problem:
     """Tell why a text is never stored (M14)."""
-    return Text(f"I cannot remember that: {reason.value}. Nothing was changed.")
+    return Problem(f"I cannot remember that: {reason.value}. Nothing was changed.")
 
 
 def cleared(count: int) -> Text:
@@ -251,7 +261,7 @@ def cleared(count: int) -> Text:
 def cleaned_up(outcome: CleanupOutcome | None) -> Text:
     """Tell what a cleanup did (M12)."""
     if outcome is None:
-        return Text("There is nothing to clean up: you have fewer than two memories.")
+        return Problem("There is nothing to clean up: you have fewer than two memories.")
     if not outcome.dropped and not outcome.merged:
         return Text(f"Nothing to clean up: dropped 0, merged 0, kept {outcome.kept}.")
     merged = f"merged {outcome.merged}"
@@ -265,7 +275,7 @@ def cleaned_up(outcome: CleanupOutcome | None) -> Text:
 
 def undone(count: int) -> Text:
     """Tell what an undo brought back."""
-    return Text(f"Brought back: {_memories(count)}.") if count else Text("Nothing to undo.")
+    return Text(f"Brought back: {_memories(count)}.") if count else Problem("Nothing to undo.")
 
 
 def _memories(count: int) -> str:
@@ -293,14 +303,16 @@ def room_memory_switched(*, enabled: bool) -> Text:
 # --- limits ------------------------------------------------------------------------------------
 
 
-def too_many(wait_seconds: float) -> Text:
+def too_many(wait_seconds: float) -> Problem:
     """Tell when to come back."""
-    return Text(f"That was a lot at once. Please try again in {_seconds(wait_seconds)}.")
+    return Problem(f"That was a lot at once. Please try again in {_seconds(wait_seconds)}.")
 
 
-def next_story(wait_seconds: float) -> Text:
+def next_story(wait_seconds: float) -> Problem:
     """Tell when the next story can be told."""
-    return Text(f"I have just told you a story. I can tell the next in {_seconds(wait_seconds)}.")
+    return Problem(
+        f"I have just told you a story. I can tell the next in {_seconds(wait_seconds)}."
+    )
 
 
 def _seconds(duration: float) -> str:

@@ -106,9 +106,12 @@ class MemoryPipeline:
                 await self._periodic_cleanup(mention.user_id, settings)
         # Whatever fails here must stay invisible to users.
         except Exception as error:  # noqa: BLE001
-            cause = f"Memory pass failed, nothing was stored: {type(error).__name__}"
             self._counters.failures["memory"] += 1
-            self._failures.report(cause, logging.ERROR, error)
+            self._failures.report(
+                f"Memory pass failed, nothing was stored: {type(error).__name__}",
+                logging.ERROR,
+                error,
+            )
 
     async def _extract(self, view: PassView, exchange: Exchange, settings: Settings) -> Proposals:
         """Return what the extractor found: nothing where it fails (M17)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 
 import pytest
@@ -91,24 +90,3 @@ async def test_a_statement_about_a_column_that_is_not_there_fails(
 ) -> None:
     with pytest.raises(Exception, match="does not exist"):
         await test_a_statement_finds_the_rows(database, "SELECT wish FROM memories")
-
-
-def _sentences() -> str:
-    """Return all texts of the code, a line each, with … for what differs."""
-    found = []
-    for path in (ROOT / "llmbot").glob("**/*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.JoinedStr):
-                parts = (p.value if isinstance(p, ast.Constant) else "…" for p in node.values)
-                found.append("".join(map(str, parts)))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.append(re.sub(r"%[sdr]", "…", node.value))
-    return "\n".join(found)
-
-
-def test_each_quoted_sentence_occurs_in_the_code() -> None:
-    page = (ROOT / "docs/troubleshooting.md").read_text()
-    quoted = re.findall(r"^\| `([^`]+)`", page, re.MULTILINE)
-    assert len(quoted) > 15
-    sentences = _sentences()
-    assert [sentence for sentence in quoted if sentence not in sentences] == []

@@ -736,3 +736,20 @@ def test_nothing_that_is_saved_raises(text: str) -> None:
 def test_no_text_raises(text: str) -> None:
     instance = Instance(text)
     check_in_force(instance.config.settings)
+
+
+def test_a_misspelt_setting_is_mended_by_deleting_it_not_by_renaming_it(
+    instance: Instance,
+) -> None:
+    instance.save(instance.text.replace("timeout: 30", "timeuot: 60"))
+    assert len(instance.warnings) == 1
+    # The right name is back, with its default.
+    assert "\ntimeout: 30\n" in instance.text
+    misspelt = instance.text
+    instance.save(misspelt.replace("timeuot: 60", "timeout: 60"))
+    assert len(instance.errors) == 1
+    assert "stay as they were: DuplicateKeyError in line" in instance.errors[0]
+    instance.save(misspelt.replace("timeuot: 60\n", "").replace("timeout: 30", "timeout: 60"))
+    assert instance.errors == []
+    assert instance.warnings == []
+    assert instance["timeout"] == 60

@@ -112,9 +112,9 @@ MANY_MISSING = "The story is told, with 1 picture; 3 pictures could not be drawn
     ],
 )
 def test_the_end_of_a_story_tells_what_is_missing(
-    told: tuple[str, int, list[texts.Text]], sentence: str
+    told: tuple[str, int, list[texts.Problem]], sentence: str
 ) -> None:
-    assert texts.story_told(*told) == texts.Text(sentence)
+    assert texts.story_told(*told).plain == sentence
 
 
 def test_a_cooldown_tells_when_the_next_story_is_due() -> None:
