@@ -24,7 +24,7 @@ USERS, CANDIDATES, MEMORIES = 1_000_000, 5_000_000, 1_000_000
 MANY, FEW = 10_000, 10
 _SMALL_USERS = 100
 _MANY_ID = "@many:example.org"
-_MESSAGE = "I like my cello, and I have two cats called Ada and Bob."
+_MESSAGE = "She likes my cello, and I have two cats called Ada and Bob."
 # Nothing is promoted and nobody reaches the cap: each pass does the same.
 _SETTINGS = PassSettings(
     promotion_threshold=1_000_000,
@@ -33,6 +33,8 @@ _SETTINGS = PassSettings(
     cleanup_interval=3,
     mention_gap_minutes=0,
 )
+# autovacuum_analyze_threshold is 50 rows, and a pass writes about four to each of two tables.
+_PASSES_UNTIL_ANALYZE = 13
 _numbers = itertools.count(1)
 _random = random.Random(6)  # noqa: S311 - chooses users, no secrets
 
@@ -88,11 +90,19 @@ class Tables:
     Args:
         database: The instance's.
         users: How many of those loaded have a memory.
+        grows_from_nothing: Whether the passes make the tables many times larger than they were.
+            PostgreSQL's own upkeep would look at them once a minute, which is longer than all
+            of this takes, so they are analysed as often as it would do it in a slower world.
     """
 
-    def __init__(self, database: ProxyPostgresDatabase, users: int) -> None:
+    def __init__(
+        self, database: ProxyPostgresDatabase, users: int, *, grows_from_nothing: bool = False
+    ) -> None:
+        self._database = database
         self._store = MemoryStore(database)
         self._users = users
+        self._grows_from_nothing = grows_from_nothing
+        self._passes = 0
 
     async def list_seconds(self) -> float:
         """Return the seconds of a list of somebody's memories."""
@@ -101,6 +111,9 @@ class Tables:
 
     async def pass_seconds(self) -> float:
         """Return the seconds of a pass of somebody new, who stands among all others."""
+        self._passes += 1
+        if self._grows_from_nothing and self._passes % _PASSES_UNTIL_ANALYZE == 0:
+            await self._database.execute("ANALYZE memory_candidates, memory_candidate_terms")
         number = next(_numbers)
         user_id = _user_id(_random.randrange(USERS)).replace(":", f"n{number}:")
         await self._store.apply_pass(
@@ -149,7 +162,7 @@ async def measure(
         plugin_database(server.url, "full") as full_database,
     ):
         await _fill(server.url, users, candidates, memories)
-        empty = Tables(empty_database, _SMALL_USERS)
+        empty = Tables(empty_database, _SMALL_USERS, grows_from_nothing=True)
         full = Tables(full_database, min(users, memories))
         works = (full.pass_seconds, empty.pass_seconds, full.list_seconds, empty.list_seconds)
         pass_full, pass_empty, list_full, list_empty = await interleaved(rounds, works)
@@ -206,12 +219,14 @@ async def measure(
                 " with 50 memories beside the candidates."
             ),
             (
-                "Not covered: the message shares no term with the rows inserted with SQL, so that"
-                " the search by likeness finds none of them. With many alike a pass may cost more."
+                "The message shares the term “likes” with every candidate that was inserted, so"
+                " the search by likeness looks at as many as it ever does."
             ),
             (
-                "A ratio well below 1 does not say that full tables are faster: something else"
-                " slowed the passes in the empty ones, and it has not been found out what."
+                "The empty tables grow from nothing to some hundred rows meanwhile. They are"
+                " analysed after every"
+                f" {_PASSES_UNTIL_ANALYZE} passes, as PostgreSQL's autovacuum does"
+                " within a minute; until then a plan made for one row reads all there are."
             ),
         ],
     )

@@ -98,8 +98,10 @@ class MemoryPipeline:
             if view is None:  # M3
                 return
             proposals = await self._extract(view, exchange, settings)
-            outcome = await self._store.apply_pass(mention, proposals, rules)
             self._counters.passes += 1
+            if proposals.are_none and not view.has_stale:
+                return
+            outcome = await self._store.apply_pass(mention, proposals, rules)
             self._counters.promotions += outcome.promoted
             self._log.debug("Memory pass: %s", outcome)
             if outcome.cleanup_due:  # M11

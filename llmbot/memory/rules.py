@@ -37,6 +37,11 @@ class Proposals:
     contradicted: tuple[int, ...] = ()
 
     @property
+    def are_none(self) -> bool:
+        """Whether the extractor found nothing."""
+        return not (self.new or self.reinforced or self.contradicted)
+
+    @property
     def keys(self) -> list[str]:
         """The keys under which the new facts may be known already."""
         return [fact_key(fact) for fact in self.new]

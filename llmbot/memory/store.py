@@ -43,7 +43,9 @@ _MAX_LOOKED_AT = 2_000  # Candidates compared with a message, if there are as ma
 _MAX_ID = 2**63 - 1
 
 # Planning a pass's statements would take longer than running them, so each connection plans
-# them once; and by an index whatever the tables' sizes were then.
+# them once; and by an index whatever the tables' sizes were then. Most users have little, which
+# makes reading all that the user has look cheap: where ids are given, `user_id || ''` keeps the
+# index on the user out of the plan.
 _BEGIN = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off;"
 
 Clock = Callable[[], datetime.datetime]
@@ -73,10 +75,14 @@ class ShownCandidate:
 
 @dataclasses.dataclass(frozen=True)
 class PassView:
-    """What a pass shows the extractor of the user's rows (M5)."""
+    """What a pass shows the extractor of the user's rows (M5).
+
+    `has_stale` tells that the pass has candidates to delete, whatever the extractor finds (M4).
+    """
 
     known_memories: tuple[str, ...]
     candidates: tuple[ShownCandidate, ...]
+    has_stale: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,6 +192,8 @@ class MemoryStore:
                 SELECT (SELECT count(*) FROM memories WHERE user_id = $1) AS number_of_memories,
                        ARRAY(SELECT fact FROM memories WHERE user_id = $1
                              ORDER BY created_at DESC, id DESC LIMIT $6) AS memories,
+                       EXISTS (SELECT FROM memory_candidates
+                               WHERE user_id = $1 AND last_seen < $2) AS has_stale,
                        ARRAY(SELECT id FROM shown) AS candidate_ids,
                        ARRAY(SELECT fact FROM shown) AS candidates
                 """,
@@ -202,6 +210,7 @@ class MemoryStore:
         return PassView(
             tuple(_within_budget(row["memories"])),
             tuple(map(ShownCandidate, row["candidate_ids"], candidates)),
+            row["has_stale"],
         )
 
     async def apply_pass(
@@ -493,12 +502,18 @@ async def _prune_and_read(
         )
         SELECT memory.*, candidate.*
         FROM memory LEFT JOIN (
+            SELECT same.* FROM unnest($2::text[]) AS new (fact_key) CROSS JOIN LATERAL (
+                SELECT id, fact, fact_key, mentions, last_seen, room_id, event_ids
+                FROM memory_candidates WHERE user_id = $1 AND fact_key = new.fact_key
+                LIMIT 1
+            ) AS same
+            UNION
             SELECT id, fact, fact_key, mentions, last_seen, room_id, event_ids
-            FROM memory_candidates
-            WHERE user_id = $1 AND ($4::timestamptz IS NULL OR last_seen >= $4)
-                  AND (fact_key = ANY ($2::text[]) OR fact_key IS NULL
-                       OR id = ANY ($3::bigint[]))
-        ) AS candidate ON true
+            FROM memory_candidates WHERE user_id = $1 AND fact_key IS NULL
+            UNION
+            SELECT id, fact, fact_key, mentions, last_seen, room_id, event_ids
+            FROM memory_candidates WHERE id = ANY ($3::bigint[]) AND user_id || '' = $1
+        ) AS candidate ON $4::timestamptz IS NULL OR last_seen >= $4
         """,
         user_id,
         proposals.keys,
@@ -552,7 +567,7 @@ async def _write(
         """
         WITH gone AS (
             -- M9, M10
-            DELETE FROM memory_candidates WHERE user_id = $1 AND id = ANY ($5::bigint[])
+            DELETE FROM memory_candidates WHERE id = ANY ($5::bigint[]) AND user_id || '' = $1
             RETURNING id
         ), stored AS (
             -- M9, M7 with a threshold of 1
@@ -564,7 +579,7 @@ async def _write(
             -- M8: the text is never rewritten.
             UPDATE memory_candidates
             SET mentions = mentions + 1, last_seen = $2, event_ids = event_ids || $4::text
-            WHERE user_id = $1 AND id = ANY ($9::bigint[])
+            WHERE id = ANY ($9::bigint[]) AND user_id || '' = $1
         ), noted AS (
             -- M7, once all that leaves is gone: a contradicted fact may be stated anew in the
             -- same words. Arrays of arrays must be rectangular, so each row's terms travel as

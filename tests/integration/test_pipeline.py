@@ -31,7 +31,7 @@ from llmbot.memory.cleanup import RejectedCleanupError
 from llmbot.memory.facts import is_evidence, one_line, refusal
 from llmbot.memory.pipeline import CleanupRunningError, Exchange, MemoryPipeline
 from llmbot.memory.rules import Mention
-from llmbot.memory.store import MemoryStore
+from llmbot.memory.store import MemoryStore, lock_statement
 from llmbot.models import ModelClient, ModelError, Provider
 from llmbot.models.parsing import parse_completion
 from llmbot.prompts import SAVED, SAVED_BEFORE
@@ -260,6 +260,16 @@ class TestWhereNoPassHappens:
         model.on("extraction", http_error(400))
         await talk("Hello there")
         assert await rows(committed, "memory_candidates") == []
+
+    async def test_a_pass_with_nothing_to_change_only_reads(
+        self, talk: Talk, committed: asyncpg.Connection, database: ProxyPostgresDatabase
+    ) -> None:
+        async with committed.transaction():
+            # Whoever wanted to change anything of Ada's had to wait for this.
+            schema = await committed.fetchval("SELECT current_schema()")
+            assert schema == database.schema_name
+            await committed.execute(lock_statement(ADA))
+            await asyncio.wait_for(talk("Hello there"), 10)
 
 
 class TestFailures:

@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 from maubot.lib.plugin_db import ProxyPostgresDatabase
+from mautrix.util.async_db.connection import LoggingConnection
 
 from llmbot.memory.rules import Mention, PassSettings, Proposals
 from llmbot.memory.store import (
@@ -292,6 +293,23 @@ class TestTimeToLive:
         await told("a b", reinforced=ids)
         assert await memories(store) == []
         assert await candidates(committed) == {"a b": 1}
+
+    async def test_m4_the_view_tells_whether_a_pass_has_anything_to_prune(
+        self, told: Told, store: MemoryStore, clock: Clock
+    ) -> None:
+        async def has_stale(days: int = 14) -> bool:
+            view = await store.begin_pass(ADA, "x", changed(candidate_ttl_days=days))
+            assert view is not None
+            return view.has_stale
+
+        await told("Likes tea", user_id=BOB)
+        clock.advance(days=1)
+        await told("Lives in Berlin")
+        clock.advance(days=14)
+        assert not await has_stale()
+        clock.advance(seconds=1)
+        assert await has_stale()
+        assert not await has_stale(days=0)
 
     async def test_m4_zero_never_prunes(
         self, told: Told, clock: Clock, committed: asyncpg.Connection
@@ -704,6 +722,37 @@ class TestParallel:
             await told("a b", user_id=ADA)
             assert not blocked.done()
         await blocked
+
+
+async def test_a_pass_reads_few_rows_however_many_candidates_its_user_has(
+    told: Told, committed: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await told(*(f"Owns stamp number {number}" for number in range(2_000)))
+    for number in range(200):
+        await told("Likes tea", user_id=f"@user{number}:example.org")
+    # What PostgreSQL knows now is that most users have little.
+    await committed.execute("ANALYZE memory_candidates")
+    ids = [await candidate_id(committed, f"Owns stamp number {number}") for number in range(3)]
+    read = []
+    execute = LoggingConnection.execute
+
+    async def reading(connection: LoggingConnection, query: str, *args: Any, **more: Any) -> str:  # noqa: ANN401
+        if query == "COMMIT":
+            read.append(
+                await connection.fetchval(
+                    "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables"
+                    " WHERE schemaname = current_schema() AND relname = 'memory_candidates'"
+                )
+            )
+        status: str = await execute(connection, query, *args, **more)
+        return status
+
+    monkeypatch.setattr(LoggingConnection, "execute", reading)
+    outcome = await told(
+        "Owns stamp number 9", "Likes tea", reinforced=ids[:2], contradicted=[ids[2]]
+    )
+    assert (outcome.created, outcome.promoted, outcome.contradicted) == (1, 3, 1)
+    assert read[0] < 20
 
 
 class TestHandMadeRows:

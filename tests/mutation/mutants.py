@@ -69,8 +69,8 @@ MUTANTS = [
     Mutant(
         "M4: what a pass prunes it rescues",
         STORE,
-        "($4::timestamptz IS NULL OR last_seen >= $4)",
-        "($4::timestamptz IS NULL OR true)",
+        "ON $4::timestamptz IS NULL OR last_seen >= $4",
+        "ON $4::timestamptz IS NULL OR true",
     ),
     Mutant(
         "M4: one at the cutoff is pruned",
@@ -96,6 +96,18 @@ MUTANTS = [
         "        async with self._locked(mention.user_id) as connection:\n",
         "        if proposals == Proposals():\n            return PassOutcome()\n"
         "        async with self._locked(mention.user_id) as connection:\n",
+    ),
+    Mutant(
+        "M4: a pass that finds nothing never prunes",
+        PIPELINE,
+        "if proposals.are_none and not view.has_stale:",
+        "if proposals.are_none:",
+    ),
+    Mutant(
+        "M4: others' stale candidates are taken for one's own",
+        STORE,
+        "WHERE user_id = $1 AND last_seen < $2) AS has_stale",
+        "WHERE last_seen < $2) AS has_stale",
     ),
     Mutant(
         "M4: a failed extraction prunes nothing",
