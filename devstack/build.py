@@ -16,7 +16,7 @@ from devstack.process import StackError
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "llmbot"
-METADATA = ("maubot.yaml", "base-config.yaml")
+METADATA = ("maubot.yaml", "base-config.yaml", "LICENSE")
 
 
 def source_files(root: Path) -> list[str]:

@@ -17,7 +17,7 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(
         ROOT / "llmbot", target / "llmbot", ignore=shutil.ignore_patterns("__pycache__")
     )
-    for name in ("maubot.yaml", "base-config.yaml"):
+    for name in ("maubot.yaml", "base-config.yaml", "LICENSE"):
         shutil.copy(ROOT / name, target)
     return target
 
