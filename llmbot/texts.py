@@ -309,9 +309,9 @@ def too_many(wait_seconds: float) -> Problem:
 
 
 def next_story(wait_seconds: float) -> Problem:
-    """Tell when the next story can be told."""
+    """Tell when the next story can be asked for, whether or not the last one came about."""
     return Problem(
-        f"I have just told you a story. I can tell the next in {_seconds(wait_seconds)}."
+        f"You have just asked for a story. You can ask for the next in {_seconds(wait_seconds)}."
     )
 
 
