@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .config import ChosenModel, Settings
 from .conversation import ConversationKey, Conversations, Exchanged, as_messages
+from .counters import Counters
 from .memory.facts import out_of_character, own_words
 from .memory.pipeline import MemoryPipeline
 from .memory.rules import Mention
@@ -78,12 +79,14 @@ class Assistant:
         pipeline: MemoryPipeline,
         conversations: Conversations,
         log: logging.Logger,
+        counters: Counters | None = None,
     ) -> None:
         self._models = models
         self._store = store
         self._pipeline = pipeline
         self._conversations = conversations
         self._log = log
+        self._counters = counters or Counters()
 
     async def answer(self, turn: Turn, surroundings: Surroundings, settings: Settings) -> Answer:
         """Return the model's answer, never empty.
@@ -154,6 +157,7 @@ class Assistant:
             return await self._pipeline.save(turn.mention, call.arguments, own_messages, settings)
         # The answer must not fail with the memory; the model is told, and tells the person.
         except Exception:  # noqa: BLE001
+            self._counters.failures["memory"] += 1
             self._log.exception("save_memory failed")
             return NOT_SAVED_FAILED
 

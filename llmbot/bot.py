@@ -26,6 +26,7 @@ from .files import UploadTooLargeError, send_file
 from .health import counted, setup_line
 from .incoming import MessageReader
 from .limits import Limits, Refusal, SeenEvents
+from .memory.cleanup import RejectedCleanupError
 from .memory.migrations import upgrade_table
 from .memory.pipeline import Exchange, MemoryPipeline
 from .memory.rules import Mention
@@ -94,9 +95,11 @@ class LLMBot(Plugin):
         )
         self.memory_commands = MemoryCommands(store, self.pipeline, self.limits, self.rooms)
         self.painter = Painter(models)
-        self.storyteller = Storyteller(models, self.painter, self.log)
+        self.storyteller = Storyteller(models, self.painter, self.log, self.counters)
         self.conversations = Conversations()
-        self.assistant = Assistant(models, store, self.pipeline, self.conversations, self.log)
+        self.assistant = Assistant(
+            models, store, self.pipeline, self.conversations, self.log, self.counters
+        )
         self.log.info("Started: %s", self._setup_line())
 
     def _setup_line(self) -> str:
@@ -220,6 +223,7 @@ class LLMBot(Plugin):
             self._log_no_answer(error)
             await reply(evt, texts.model_error(error))
         except UploadTooLargeError as error:
+            self.counters.failures["upload"] += 1
             self.log.warning("A picture was not sent: %s", error)
             await reply(evt, texts.upload_too_large(error.size, error.limit))
 
@@ -244,12 +248,20 @@ class LLMBot(Plugin):
         return texts.FORGOTTEN if forgot else texts.NOTHING_TO_FORGET
 
     async def _memories(self, evt: MessageEvent, text: str, settings: Settings) -> None:
-        async with working(evt):
-            answer = await self.memory_commands.run(evt.sender, evt.room_id, text, settings)
-            if isinstance(answer, Refusal):
-                await self._refuse(evt, answer)
-            else:
-                await reply(evt, answer)
+        try:
+            async with working(evt):
+                answer = await self.memory_commands.run(evt.sender, evt.room_id, text, settings)
+                if isinstance(answer, Refusal):
+                    await self._refuse(evt, answer)
+                else:
+                    await reply(evt, answer)
+        except ModelError as error:
+            self._log_no_answer(error)
+            await reply(evt, texts.model_error(error))
+        except RejectedCleanupError as error:
+            self.counters.failures["answer"] += 1
+            self.failures.report(f"No cleanup: {error}")
+            await reply(evt, texts.CLEANUP_REJECTED)
 
     async def _turn(
         self, evt: MessageEvent, prompt: str, settings: Settings, *, is_code: bool

@@ -5,9 +5,17 @@ from __future__ import annotations
 import collections
 import dataclasses
 
-from .models import BusyError, ContentRefusedError, ModelError, TimedOutError
+from .models import (
+    BusyError,
+    ContentRefusedError,
+    KeyRefusedError,
+    ModelError,
+    NoPicturesError,
+    TimedOutError,
+    UnknownModelError,
+)
 
-CAUSES = ("setup", "busy", "timeout", "refused", "answer", "memory", "internal")
+CAUSES = ("setup", "busy", "timeout", "refused", "answer", "upload", "memory", "internal")
 
 
 @dataclasses.dataclass
@@ -17,7 +25,8 @@ class Counters:
     Attributes:
         turns: Answers to `!ask` and `!code` that were sent.
         failures: What failed, by cause: `setup`, `busy`, `timeout`, `refused`, `answer` (a model's
-            answer that is no use), `memory` (behind a turn) and `internal`.
+            answer that is no use), `upload` (the homeserver did not take a picture), `memory`
+            (behind a turn) and `internal`.
         passes: Passes whose outcome is in the tables.
         promotions: Memories that passes made.
         dropped_no_evidence: Items of the extractor that quote nothing the person said.
@@ -48,5 +57,7 @@ def cause(error: ModelError) -> str:
             return "busy"
         case ContentRefusedError():
             return "refused"
+        case KeyRefusedError() | UnknownModelError() | NoPicturesError():
+            return "setup"
         case _:
             return "setup" if error.is_set_up_wrong else "answer"

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from . import texts
 from .config import Settings
 from .limits import Limits, Refusal
-from .memory.cleanup import RejectedCleanupError
 from .memory.facts import one_line, refusal
 from .memory.pipeline import CleanupRunningError, MemoryPipeline
 from .memory.store import Edited, MemoryStore
-from .models import ModelError
 from .room import Rooms, SwitchOutcome
 from .texts import Text
 
@@ -32,7 +30,12 @@ class MemoryCommands:
     async def run(  # noqa: PLR0911, C901 - one return for each command
         self, user_id: str, room_id: str, text: str, settings: Settings
     ) -> Text | Refusal:
-        """Return the reply, or why there is none now."""
+        """Return the reply, or why there is none now.
+
+        Raises:
+            ModelError: the model gave no answer to a cleanup.
+            RejectedCleanupError: its answer would harm the memories.
+        """
         words = text.split()
         match [word.lower() for word in words]:
             case []:
@@ -108,10 +111,6 @@ class MemoryCommands:
             outcome = await self._pipeline.cleanup(user_id, settings)
         except CleanupRunningError:
             return texts.CLEANUP_RUNNING
-        except RejectedCleanupError:
-            return texts.CLEANUP_REJECTED
-        except ModelError as error:
-            return texts.model_error(error)
         return texts.cleaned_up(outcome)
 
 

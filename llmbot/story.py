@@ -12,6 +12,7 @@ from maubot import MessageEvent
 
 from . import texts
 from .config import Settings
+from .counters import Counters, cause
 from .files import UploadTooLargeError
 from .models import BadAnswerError, BadPictureError, EmptyAnswerError, ModelClient, ModelError
 from .models.parsing import ShapeError, parse_object
@@ -79,10 +80,13 @@ def _text(value: object) -> str:
 class Storyteller:
     """Tells stories; none of it is ever extracted."""
 
-    def __init__(self, models: ModelClient, painter: Painter, log: logging.Logger) -> None:
+    def __init__(
+        self, models: ModelClient, painter: Painter, log: logging.Logger, counters: Counters
+    ) -> None:
         self._models = models
         self._painter = painter
         self._log = log
+        self._failures = counters.failures
 
     async def tell(self, event: MessageEvent, wish: str, settings: Settings) -> None:
         """Tell a story in a thread: a line on how far it is, then texts and pictures in turn.
@@ -155,10 +159,12 @@ class Storyteller:
             try:
                 return await self._painter.draw(description, settings)
             except ModelError as error:
+                self._failures[cause(error)] += 1
                 self._log.log(error.log_level, "No picture for a story: %s", error)
                 return error
             # The story stays whole whatever happens to a picture.
             except Exception:  # noqa: BLE001
+                self._failures["internal"] += 1
                 self._log.exception("A picture of a story was not drawn")
                 return BadPictureError(settings.image_model, "unforeseen")
 
@@ -172,9 +178,12 @@ class Storyteller:
         try:
             message = await picture_message(event.client, event.room_id, drawn, description)
         except UploadTooLargeError as error:
+            self._failures["upload"] += 1
+            self._log.warning("A picture was not sent: %s", error)
             return texts.upload_too_large(error.size, error.limit)
         # Whatever the homeserver has against the picture, the story stays whole.
         except Exception:  # noqa: BLE001
+            self._failures["upload"] += 1
             self._log.exception("A picture of a story was not uploaded")
             return texts.NOT_UPLOADED
         await thread.send(message)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -58,3 +60,18 @@ def test_the_page_on_health_explains_every_metric_and_cause() -> None:
 )
 def test_only_the_bearer_of_the_token_may_read(authorization: str, token: str, may: bool) -> None:
     assert may_read(authorization, token) is may
+
+
+def test_the_token_is_compared_in_a_time_that_tells_nothing_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(given: bytes, token: bytes) -> bool:
+        compared.append((given, token))
+        return False
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    # Equal, and yet refused: nothing but that comparison decides.
+    assert may_read("Bearer the-token", "the-token") is False
+    assert compared == [(b"the-token", b"the-token")]
