@@ -4,7 +4,7 @@
 the comments of base-config.yaml and the checks of llmbot/config.py. With `--check` it writes
 nothing, and names what differs: that page, a default that another page tells, a setting that is
 missing in base-config.yaml, a command that is missing in a table or that the code does not have,
-and a link to a file that is not there.
+a module or a rule that docs/architecture.md has elsewhere, and a link to a file that is not there.
 """
 
 import ast
@@ -18,6 +18,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from devstack import doc_architecture
 from devstack.build import ROOT
 from llmbot.addressing import Command
 from llmbot.config import InvalidValueError, Settings
@@ -306,7 +307,7 @@ def problems(root: Path = ROOT) -> list[str]:
         found += link_problems(root, name)
     for name in COMMAND_PAGES:
         found += command_problems(name, (root / name).read_text())
-    return found
+    return [*found, *doc_architecture.problems(root)]
 
 
 def _names(folder: Path, root: Path) -> list[str]:

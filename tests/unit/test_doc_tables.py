@@ -93,3 +93,38 @@ def test_a_table_that_lost_its_marks_is_found(root: Path) -> None:
 def test_a_link_to_no_file_is_found(root: Path) -> None:
     change(root, "docs/members.md", "(memory.md)", "(memories.md)")
     assert problems(root) == ["docs/members.md: the link to memories.md leads nowhere"]
+
+
+def test_a_module_that_the_architecture_lacks_is_found(root: Path) -> None:
+    (root / "llmbot/memory/dreams.py").write_text("")
+    assert problems(root) == [
+        "docs/architecture.md: llmbot/memory/dreams.py is missing in the tables of modules"
+    ]
+
+
+def test_a_module_that_is_gone_is_found(root: Path) -> None:
+    (root / "llmbot/limits.py").unlink()
+    assert problems(root) == [
+        "docs/architecture.md: the link to ../llmbot/limits.py leads nowhere",
+        "docs/images/architecture.svg: there is no limits.py",
+    ]
+
+
+def test_a_module_that_stands_twice_is_found(root: Path) -> None:
+    change(root, "docs/architecture.md", "../llmbot/power.py", "../llmbot/room.py")
+    assert problems(root) == [
+        "docs/architecture.md: llmbot/power.py is missing in the tables of modules",
+        "docs/architecture.md: llmbot/room.py stands 2 times in the tables of modules",
+    ]
+
+
+def test_a_rule_that_went_elsewhere_is_found(root: Path) -> None:
+    change(root, "llmbot/memory/small_talk.py", "M6", "rule of evidence")
+    assert problems(root) == [
+        "docs/architecture.md: llmbot/memory/small_talk.py does not name the rule M6"
+    ]
+
+
+def test_a_rule_without_a_place_is_found(root: Path) -> None:
+    change(root, "docs/architecture.md", "| M9 |", "| 9 |")
+    assert problems(root) == ["docs/architecture.md: the table of rules does not say where M9 is"]
