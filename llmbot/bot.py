@@ -23,7 +23,7 @@ from .config import Config, Settings
 from .conversation import ConversationKey, Conversations
 from .counters import Counters, cause
 from .files import UploadTooLargeError, send_file
-from .health import counted, setup_line
+from .health import Setup, setup
 from .incoming import MessageReader
 from .limits import Limits, Refusal, SeenEvents
 from .memory.cleanup import RejectedCleanupError
@@ -100,11 +100,10 @@ class LLMBot(Plugin):
         self.assistant = Assistant(
             models, store, self.pipeline, self.conversations, self.log, self.counters
         )
-        self.log.info("Started: %s", self._setup_line())
+        self.log.info("Started: %s", texts.setup_line(self._setup()))
 
-    def _setup_line(self) -> str:
-        version = str(self.loader.meta.version)
-        return setup_line(version, self.config.settings, os.environ)
+    def _setup(self) -> Setup:
+        return setup(str(self.loader.meta.version), self.config.settings, os.environ)
 
     async def stop(self) -> None:
         """End what runs: turns first, since they start passes."""
@@ -207,8 +206,7 @@ class LLMBot(Plugin):
         if user_id not in settings.admins:
             return texts.ONLY_FOR_ADMINS
         seconds = time.time() - self.started / 1000
-        counts = counted(self.counters, self.pipeline.running, seconds)
-        return Text("\n".join([*self._setup_line().split("; "), *counts]))
+        return texts.health(self._setup(), self.counters, self.pipeline.running, seconds)
 
     async def _draw(self, evt: MessageEvent, prompt: str, settings: Settings) -> None:
         refusal = self.limits.draw_refusal(evt.sender, prompt, settings)

@@ -1,15 +1,65 @@
-"""How the bot is set up, in one line for its operators."""
+"""How the bot is set up: what its operators are told, before it is put into words."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import enum
+from collections.abc import Mapping, Sequence
 
-from .config import ChosenModel, Settings
-from .counters import Counters
+from .config import Settings
+from .memory.rules import PassSettings
 
 
-def setup_line(version: str, settings: Settings, environment: Mapping[str, str]) -> str:
-    """Return version, models, keys and memory settings in one line; never a key itself.
+class Work(enum.Enum):
+    """What models are used for."""
+
+    ASSISTANT = enum.auto()
+    CODE = enum.auto()
+    MEMORY = enum.auto()
+    VERSE = enum.auto()
+    IMAGE = enum.auto()
+
+
+class KeyState(enum.Enum):
+    """Whether a provider can be asked."""
+
+    PRESENT = enum.auto()
+    MISSING = enum.auto()
+    NOT_NEEDED = enum.auto()
+    NO_PROVIDER = enum.auto()
+
+
+@dataclasses.dataclass(frozen=True)
+class Key:
+    """A provider's key, as far as anybody is told of it: where it would be, and if it is there."""
+
+    provider: str
+    state: KeyState
+    variable: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """Version, models, keys and memory settings in force.
+
+    Attributes:
+        version: The plugin's version.
+        models: The models, empty where there is none, each with the work that it does. What has
+            no model of its own stands with the assistant.
+        keys: The keys of the providers that these are of.
+        memory: The settings of a pass.
+        requires_evidence: Whether facts need evidence (M6).
+    """
+
+    version: str
+    models: Sequence[tuple[Sequence[Work], str]]
+    keys: Sequence[Key]
+    memory: PassSettings
+    requires_evidence: bool
+
+
+def setup(version: str, settings: Settings, environment: Mapping[str, str]) -> Setup:
+    """Return how the bot is set up; never a key itself.
 
     Args:
         version: The plugin's version.
@@ -17,79 +67,38 @@ def setup_line(version: str, settings: Settings, environment: Mapping[str, str])
         environment: Where the providers' keys are, by the names in `apiKeyEnv`.
     """
     models = _models(settings)
-    providers = dict.fromkeys(model.partition("/")[0] for model in models.values() if model)
-    keys = [f"{name} {_key(name, settings, environment)}" for name in providers]
-    return (
-        f"llmbot {version}; models: {_listed_models(settings, models)}; "
-        f"keys: {', '.join(keys) or 'none'}; memory: {_memory(settings)}"
+    providers = dict.fromkeys(model.partition("/")[0] for _, model in models if model)
+    return Setup(
+        version,
+        models,
+        [_key(name, settings, environment) for name in providers],
+        settings.memory_pass,
+        settings.memory_require_evidence,
     )
 
 
-def counted(counters: Counters, running: int, seconds: float) -> list[str]:
-    """Return the counts since the start, in lines.
-
-    Args:
-        counters: The counts.
-        running: How many passes are running now.
-        seconds: How long ago the start was.
-    """
-    hours, minutes = divmod(int(seconds) // 60, 60)
-    failures = ", ".join(f"{cause} {count}" for cause, count in sorted(counters.failures.items()))
+def _models(settings: Settings) -> list[tuple[Sequence[Work], str]]:
+    chosen = {
+        Work.CODE: settings.code_model,
+        Work.MEMORY: settings.memory_model,
+        Work.VERSE: settings.verse_model,
+    }
+    shared = [work for work, model in chosen.items() if model.setting == "assistantModel"]
     return [
-        (
-            f"since the start {hours} h {minutes} min ago: turns {counters.turns}, "
-            f"failures {failures or 0}"
-        ),
-        (
-            f"passes {counters.passes} (running now {running}), promotions {counters.promotions}, "
-            f"dropped for lack of evidence {counters.dropped_no_evidence}, "
-            f"for other reasons {counters.dropped_other}, cleanups {counters.cleanups}"
-        ),
+        ([Work.ASSISTANT, *shared], settings.assistant_model),
+        *(([work], model.name) for work, model in chosen.items() if work not in shared),
+        ([Work.IMAGE], settings.image_model),
     ]
 
 
-def _models(settings: Settings) -> dict[str, str]:
-    """Return the model for each kind of work; empty where there is none."""
-    return {
-        "assistant": settings.assistant_model,
-        "code": settings.code_model.name,
-        "memory": settings.memory_model.name,
-        "verse": settings.verse_model.name,
-        "image": settings.image_model,
-    }
-
-
-def _listed_models(settings: Settings, models: Mapping[str, str]) -> str:
-    """Return the models by name; what has none of its own stands with the assistant."""
-    chosen: dict[str, ChosenModel] = {
-        "code": settings.code_model,
-        "memory": settings.memory_model,
-        "verse": settings.verse_model,
-    }
-    shared = [work for work, model in chosen.items() if model.setting == "assistantModel"]
-    listed = {"/".join(["assistant", *shared]): models["assistant"]}
-    listed.update({work: models[work] for work in models if work not in ["assistant", *shared]})
-    return ", ".join(f"{work} {model or 'none'}" for work, model in listed.items())
-
-
-def _key(provider_name: str, settings: Settings, environment: Mapping[str, str]) -> str:
+def _key(provider_name: str, settings: Settings, environment: Mapping[str, str]) -> Key:
     """Say whether a provider's key is there, by the same rule as a call to it."""
     provider = settings.providers.get(provider_name)
     if provider is None:
-        return "is not in providers"
+        return Key(provider_name, KeyState.NO_PROVIDER)
     if not provider.api_key_env:
-        return "needs none"
+        return Key(provider_name, KeyState.NOT_NEEDED)
     key = environment.get(provider.api_key_env, "").strip()
-    return "present" if key and key.isprintable() else f"missing ({provider.api_key_env})"
-
-
-def _memory(settings: Settings) -> str:
-    evidence = "required" if settings.memory_require_evidence else "NOT required"
-    return (
-        f"threshold {settings.memory_promotion_threshold}, "
-        f"candidate TTL {settings.memory_candidate_ttl_days} days, "
-        f"at most {settings.memory_max_per_user} a person, "
-        f"cleanup interval {settings.memory_cleanup_interval}, "
-        f"mention gap {settings.memory_mention_gap_minutes} minutes, "
-        f"evidence {evidence}"
-    )
+    is_there = bool(key) and key.isprintable()
+    state = KeyState.PRESENT if is_there else KeyState.MISSING
+    return Key(provider_name, state, provider.api_key_env)

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from .counters import Counters
+from .health import Key, KeyState, Setup, Work
 from .memory.facts import Refusal
 from .memory.store import CleanupOutcome, Memory
 from .models import (
@@ -318,3 +320,76 @@ def next_story(wait_seconds: float) -> Problem:
 def _seconds(duration: float) -> str:
     seconds = max(1, math.ceil(duration))
     return "1 second" if seconds == 1 else f"{seconds} seconds"
+
+
+# --- how the bot is doing ----------------------------------------------------------------------
+
+_WORK = {
+    Work.ASSISTANT: "assistant",
+    Work.CODE: "code",
+    Work.MEMORY: "memory",
+    Work.VERSE: "verse",
+    Work.IMAGE: "image",
+}
+
+
+def setup_line(setup: Setup) -> str:
+    """Tell how the bot is set up, in one line for the log."""
+    return "; ".join(_setup(setup))
+
+
+def health(setup: Setup, counters: Counters, running: int, seconds: float) -> Text:
+    """Tell how the bot is set up, and what was counted since the start.
+
+    Args:
+        setup: How it is set up now.
+        counters: The counts.
+        running: How many passes are running now.
+        seconds: How long ago the start was.
+    """
+    hours, minutes = divmod(int(seconds) // 60, 60)
+    failures = ", ".join(f"{cause} {count}" for cause, count in sorted(counters.failures.items()))
+    turns = (
+        f"since the start {hours} h {minutes} min ago: turns {counters.turns}, "
+        f"failures {failures or 0}"
+    )
+    passes = (
+        f"passes {counters.passes} (running now {running}), promotions {counters.promotions}, "
+        f"dropped for lack of evidence {counters.dropped_no_evidence}, "
+        f"for other reasons {counters.dropped_other}, cleanups {counters.cleanups}"
+    )
+    return Text("\n".join([*_setup(setup), turns, passes]))
+
+
+def _setup(setup: Setup) -> list[str]:
+    models = [
+        f"{'/'.join(_WORK[work] for work in works)} {model or 'none'}"
+        for works, model in setup.models
+    ]
+    keys = [f"{key.provider} {_key(key)}" for key in setup.keys]
+    evidence = "required" if setup.requires_evidence else "NOT required"
+    return [
+        f"llmbot {setup.version}",
+        f"models: {', '.join(models)}",
+        f"keys: {', '.join(keys) or 'none'}",
+        (
+            f"memory: threshold {setup.memory.promotion_threshold}, "
+            f"candidate TTL {setup.memory.candidate_ttl_days} days, "
+            f"at most {setup.memory.max_per_user} a person, "
+            f"cleanup interval {setup.memory.cleanup_interval}, "
+            f"mention gap {setup.memory.mention_gap_minutes} minutes, "
+            f"evidence {evidence}"
+        ),
+    ]
+
+
+def _key(key: Key) -> str:
+    match key.state:
+        case KeyState.PRESENT:
+            return "present"
+        case KeyState.MISSING:
+            return f"missing ({key.variable})"
+        case KeyState.NOT_NEEDED:
+            return "needs none"
+        case KeyState.NO_PROVIDER:
+            return "is not in providers"

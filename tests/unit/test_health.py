@@ -7,9 +7,12 @@ import dataclasses
 
 import pytest
 
+from llmbot.config import Settings
 from llmbot.counters import Counters
-from llmbot.health import counted, setup_line
+from llmbot.health import setup
 from llmbot.models.client import Provider
+from llmbot.texts import health
+from llmbot.texts import setup_line as told
 
 from .settings import default_settings
 
@@ -23,6 +26,10 @@ SETTINGS = dataclasses.replace(
         "local": Provider("http://local.example", ""),
     },
 )
+
+
+def setup_line(version: str, settings: Settings, environment: dict[str, str]) -> str:
+    return told(setup(version, settings, environment))
 
 
 def test_the_line_names_version_models_keys_and_memory_settings() -> None:
@@ -65,15 +72,16 @@ def test_evidence_that_is_not_required_stands_out() -> None:
     assert setup_line("1", settings, {}).endswith("evidence NOT required")
 
 
-def test_counts_stand_in_two_lines_with_failures_by_cause() -> None:
+def test_operators_are_told_the_same_and_the_counts_with_failures_by_cause() -> None:
     counters = Counters(turns=3, passes=2, promotions=1, cleanups=1)
     counters.failures.update({"timeout": 2, "busy": 1})
     counters.count_dropped(collections.Counter({"no evidence": 4, "malformed": 1, "secret": 2}))
-    assert counted(counters, 1, 3725.0) == [
-        "since the start 1 h 2 min ago: turns 3, failures busy 1, timeout 2",
-        (
-            "passes 2 (running now 1), promotions 1, dropped for lack of evidence 4, "
-            "for other reasons 3, cleanups 1"
-        ),
-    ]
-    assert "failures 0" in counted(Counters(), 0, 0)[0]
+    set_up = setup("1.2.3", SETTINGS, {})
+    *lines, turns, passes = health(set_up, counters, 1, 3725.0).plain.splitlines()
+    assert "; ".join(lines) == told(set_up)
+    assert turns == "since the start 1 h 2 min ago: turns 3, failures busy 1, timeout 2"
+    assert passes == (
+        "passes 2 (running now 1), promotions 1, dropped for lack of evidence 4, "
+        "for other reasons 3, cleanups 1"
+    )
+    assert "failures 0" in health(set_up, Counters(), 0, 0).plain
