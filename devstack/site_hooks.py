@@ -18,6 +18,8 @@ from mkdocs.structure.pages import Page
 DOCS, TAKEN_ALONG = "docs", "repository"
 AS_IT_IS = (".md", ".svg", ".png")
 FENCE = re.compile(r"(^ *```.*?^ *```$)", re.DOTALL | re.MULTILINE)
+TABLE_ROW = re.compile(r"^\|.*$", re.MULTILINE)
+CODE = re.compile(r"`[^`]+`")
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 
 
@@ -84,7 +86,20 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     """Let a page's links lead to where the site has the files."""
     del files
     root = Path(config.config_file_path).parent
-    return _replaced(markdown, page.file.src_uri, root)[0]
+    return _without_escapes(_replaced(markdown, page.file.src_uri, root)[0])
+
+
+def _without_escapes(text: str) -> str:
+    """Return a page's text without the backslash that a `|` in a table's code has to have.
+
+    Code hosts take the backslash out; MkDocs needs none, and would show it.
+    """
+    parts = FENCE.split(text)
+    parts[::2] = [
+        TABLE_ROW.sub(lambda row: CODE.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), part)
+        for part in parts[::2]
+    ]
+    return "".join(parts)
 
 
 class _Loaded(HTMLParser):

@@ -109,6 +109,12 @@ def test_what_stands_in_a_block_of_code_is_no_link(site: Site) -> None:
     assert "[License](../LICENSE)" in site.page("index.html")
 
 
+def test_code_in_a_table_has_its_bars(site: Site) -> None:
+    site.write("docs/index.md", "| a | b |\n|---|---|\n| `[on\\|off]` | c |\n")
+    site.build()
+    assert "<td><code>[on|off]</code></td>\n<td>c</td>" in site.page("index.html")
+
+
 @pytest.mark.parametrize(
     "text",
     [
