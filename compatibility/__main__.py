@@ -21,6 +21,7 @@ HERE = ROOT / "compatibility"
 ENVIRONMENTS = ROOT / ".compatibility"
 RESULTS = HERE / "results.md"
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+IN_PARALLEL = ("-n", "2", "--dist", "loadfile")
 LIBRARIES = ("aiohttp", "asyncpg", "mautrix")
 
 
@@ -86,7 +87,7 @@ def run_tests(python: Path, maubot_python: Path, levels: Sequence[str]) -> tuple
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         subprocess.run(
-            [python, "-m", "pytest", "-q", f"--junitxml={report}", *levels],
+            [python, "-m", "pytest", "-q", *IN_PARALLEL, f"--junitxml={report}", *levels],
             check=False,
             cwd=ROOT,
             env={**os.environ, "LLMBOT_MAUBOT_PYTHON": str(maubot_python)},

@@ -238,6 +238,7 @@ async def test_m16_killed_between_reading_and_applying_nothing_is_half_done(
 async def test_postgresql_stopped_in_the_middle_of_a_pass(world: World, ada: Person) -> None:
     await ada.tell("!ask Remember that I like tea.")
     await ada.until(memories=["Likes tea"])
+    await world.requested("extraction")
     gate = world.hold("extraction")
     await ada.tell("!ask I live in Berlin.")
     await world.requested("extraction", 2)
@@ -266,6 +267,7 @@ async def test_a_plugin_that_is_replaced_in_the_middle_of_turns_and_passes_ends_
     await ada.until(candidates={"Lives in Berlin": 1})
     await ada.tell("!ask Remember that I like jazz.")
     await ada.until(memories=["Likes jazz"])
+    await world.requested("extraction", 2)
     passes = world.hold("extraction")
     await ada.tell("!ask I like tea.")
     await wait_until(lambda: holds(passes, 1), 20, "a pass in the middle")
