@@ -21,6 +21,7 @@ SETTINGS_EVENT = EventType.find("dev.llmbot.settings", EventType.Class.STATE)
 _SWITCH = "memoryEnabled"
 _MAX_PREDECESSORS = 20
 _MAX_KNOWN_MESSAGES = 2000
+_MAX_KNOWN_MEMBERS = 10_000
 
 Value = TypeVar("Value")
 
@@ -80,6 +81,10 @@ class Rooms:
         # How many have joined: exact up to two, at least so many beyond that.
         self._joined = Known(self._read_joined)
         self._own_names = Known(self._read_own_name)
+        # The last member event of each member, by room and member.
+        self._member_events: collections.OrderedDict[tuple[str, str], str] = (
+            collections.OrderedDict()
+        )
         # Whom a message of the bot's mentions; None for a message of somebody else's.
         self._messages: collections.OrderedDict[str, frozenset[str] | None] = (
             collections.OrderedDict()
@@ -205,6 +210,8 @@ class Rooms:
 
     def on_member_event(self, evt: StateEvent) -> None:
         """Follow somebody's joining, leaving or new name, and the bot's own."""
+        if not self._is_new_member_event(evt):
+            return
         room_id = evt.room_id
         if evt.state_key == self._client.mxid:
             self._forget_switch(room_id)
@@ -218,6 +225,20 @@ class Rooms:
             self._joined.values[room_id] = remaining
         else:
             self._joined.forget(room_id)
+
+    def _is_new_member_event(self, evt: StateEvent) -> bool:
+        """Say whether a member event tells anything new.
+
+        maubot asks for members only as they are needed, so a homeserver sends the same event
+        again beside each message of a member's. To read all anew each time would make every
+        answer wait for it.
+        """
+        member = (evt.room_id, evt.state_key)
+        last = self._member_events.pop(member, None)
+        self._member_events[member] = evt.event_id
+        if len(self._member_events) > _MAX_KNOWN_MEMBERS:
+            self._member_events.popitem(last=False)
+        return bool(last != evt.event_id)
 
     async def _read_joined(self, room_id: str) -> int:
         return len(await self._client.get_joined_members(RoomID(room_id)))

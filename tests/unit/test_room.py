@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import types
 from collections import Counter
@@ -103,11 +104,15 @@ def event(room_id: str = ROOM, **values: object) -> types.SimpleNamespace:
     return types.SimpleNamespace(room_id=room_id, **values)
 
 
+_event_numbers = itertools.count(1)
+
+
 def member_event(
     user_id: str, membership: Membership, room_id: str = ROOM
 ) -> types.SimpleNamespace:
     content = types.SimpleNamespace(membership=membership)
-    return event(room_id, state_key=user_id, content=content)
+    event_id = f"$member{next(_event_numbers)}"
+    return event(room_id, event_id=event_id, state_key=user_id, content=content)
 
 
 # --- the memory's switch (M2) ------------------------------------------------------------------
@@ -364,6 +369,31 @@ async def test_members_are_counted_once_and_a_large_room_not_for_each_who_comes_
         rooms.on_member_event(member_event(user_id, Membership.LEAVE))
         assert await rooms.is_direct(ROOM) is (user_id == crowd[-1])
     assert homeserver.requests["members"] <= 3
+
+
+async def test_member_events_that_come_again_beside_each_message_cost_no_request(
+    homeserver: Homeserver, rooms: Rooms
+) -> None:
+    async def read_all() -> None:
+        assert await rooms.is_direct(ROOM)
+        assert await rooms.memory_enabled(ROOM)
+        await rooms.own_name(ROOM)
+
+    known = [member_event(user_id, Membership.JOIN) for user_id in (ADA, BOT)]
+    for one in known:
+        rooms.on_member_event(one)
+    await read_all()
+    homeserver.requests.clear()
+    for one in known * 3:
+        rooms.on_member_event(one)
+        await read_all()
+    assert not homeserver.requests
+    # Each new event counts, also one that goes back to what was there before.
+    for one in (member_event(BOT, Membership.JOIN), known[1]):
+        rooms.on_member_event(one)
+        await read_all()
+        assert homeserver.requests["members"] == 1
+        homeserver.requests.clear()
 
 
 async def test_a_chat_that_cannot_be_counted_is_not_direct(
