@@ -10,12 +10,14 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import growth, passes, results, tokens
+from benchmarks import answers, growth, passes, results, tokens, turns
 from benchmarks.measuring import Section
 from devstack.process import StackError, run_until_signal
 
 MEASUREMENTS: dict[str, Callable[[Path], Awaitable[Section]]] = {
+    "answers": answers.measure,
     "passes": passes.measure,
+    "turns": turns.measure,
     "growth": growth.measure,
     "tokens": tokens.measure,
 }

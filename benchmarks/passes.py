@@ -141,10 +141,10 @@ async def counted(wire: Wire, watcher: asyncpg.Connection, work: Awaitable[objec
 
 
 class Turns:
-    """Whole turns through the assistant and the pipeline, with an instant scripted model."""
+    """Whole turns through the assistant and the pipeline."""
 
     def __init__(
-        self, database: ProxyPostgresDatabase, model: ScriptedModel, http: aiohttp.ClientSession
+        self, database: ProxyPostgresDatabase, model_url: str, http: aiohttp.ClientSession
     ) -> None:
         async def open_room(_: str) -> bool:
             return True
@@ -156,7 +156,7 @@ class Turns:
         self.settings: Settings = dataclasses.replace(
             default_settings(),
             assistant_model="scripted/model",
-            providers={"scripted": Provider(model.base_url, "")},
+            providers={"scripted": Provider(model_url, "")},
         )
 
     async def run(self, user_id: str, words: str) -> None:
@@ -185,7 +185,7 @@ async def count_all(url: str) -> dict[str, Counts]:
             ScriptedModel(record=False) as model,
             aiohttp.ClientSession() as http,
         ):
-            passes, turns = Passes(database), Turns(database, model, http)
+            passes, turns = Passes(database), Turns(database, model.base_url, http)
             found = {}
 
             async def smallest(

@@ -269,7 +269,7 @@ def is_evidence(quote: str, words: str) -> bool:
 
 def _states_something(quote: str) -> bool:
     letters = [character for character in quote if character.isalnum()]
-    if any(_is_spaceless(character) for character in letters):
+    if _has_spaceless("".join(letters)):
         return len(letters) >= 4
     return sum(any(map(str.isalnum, word)) for word in quote.split()) >= 2
 
@@ -305,6 +305,11 @@ def _is_spaceless(character: str) -> bool:
     return unicodedata.name(character, "").split(" ", 1)[0].split("-", 1)[0] in _SPACELESS_SCRIPTS
 
 
+def _has_spaceless(text: str) -> bool:
+    # Most texts are told at once.
+    return not text.isascii() and any(map(_is_spaceless, text))
+
+
 # --- likeness ----------------------------------------------------------------------------------
 
 MAX_TERMS = 400
@@ -320,7 +325,7 @@ def terms(text: str) -> list[str]:
     found: dict[str, None] = {}
     for match in re.finditer(r"\w+", folded(text)):
         word = match[0]
-        if any(_is_spaceless(character) for character in word):
+        if _has_spaceless(word):
             pieces = [word[index : index + 2] for index in range(max(1, len(word) - 1))]
         else:
             pieces = [word[:5]] if len(word) > 2 else []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Collection, Iterable, Sequence
 
 from .facts import fact_key
@@ -41,7 +42,7 @@ class Proposals:
         """Whether the extractor found nothing."""
         return not (self.new or self.reinforced or self.contradicted)
 
-    @property
+    @functools.cached_property
     def keys(self) -> list[str]:
         """The keys under which the new facts may be known already."""
         return [fact_key(fact) for fact in self.new]
