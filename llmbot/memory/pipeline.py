@@ -28,7 +28,7 @@ from .cleanup import RejectedCleanupError, parse_cleanup
 from .extraction import parse_extraction
 from .facts import is_evidence, one_line, out_of_character, refusal
 from .rules import Mention, Proposals
-from .store import CleanupOutcome, MemoryStore, PassView, Saved
+from .store import CleanupOutcome, MemoryStore, PassOutcome, PassView, Saved
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +98,10 @@ class MemoryPipeline:
             if view is None:  # M3
                 return
             proposals = await self._extract(view, exchange, settings)
+            outcome = PassOutcome()
+            if not proposals.are_none or view.has_stale:
+                outcome = await self._store.apply_pass(mention, proposals, rules)
             self._counters.passes += 1
-            if proposals.are_none and not view.has_stale:
-                return
-            outcome = await self._store.apply_pass(mention, proposals, rules)
             self._counters.promotions += outcome.promoted
             self._log.debug("Memory pass: %s", outcome)
             if outcome.cleanup_due:  # M11
