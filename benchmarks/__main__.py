@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import answers, growth, passes, results, tokens, turns
+from benchmarks import answers, footprint, growth, passes, results, tokens, turns
 from benchmarks.measuring import Section
 from devstack.process import StackError, run_until_signal
 
@@ -20,6 +20,7 @@ MEASUREMENTS: dict[str, Callable[[Path], Awaitable[Section]]] = {
     "turns": turns.measure,
     "growth": growth.measure,
     "tokens": tokens.measure,
+    "footprint": footprint.measure,
 }
 
 
