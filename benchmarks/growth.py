@@ -191,7 +191,7 @@ async def measure(
                 "tokens",
                 4_000,
             ),
-            Figure("the same prompt, three bytes to a token", length / 3, "tokens"),
+            Figure("the same prompt, three bytes to a token", length / 3, "tokens", 4_000),
             Figure("a pass in full tables", pass_full * 1000, "ms"),
             Figure("a pass in empty tables", pass_empty * 1000, "ms"),
             Figure("a list in full tables", list_full * 1000, "ms"),

@@ -167,6 +167,11 @@ class Turns:
         answer = await self._assistant.answer(turn, place, self.settings)
         await self._pipeline.run_pass(Exchange(mention, words, answer.text), self.settings)
 
+    async def run_pass(self, user_id: str, words: str) -> None:
+        """Carry out a pass alone, its reading and the model's call included."""
+        mention = Mention(user_id, _ROOM, f"$event{next(_numbers)}")
+        await self._pipeline.run_pass(Exchange(mention, words, "Fine."), self.settings)
+
 
 def instant(model: ScriptedModel, new: Mapping[str, str]) -> None:
     """Let the model answer at once, and report new facts, each with its evidence."""
@@ -201,20 +206,20 @@ async def count_all(url: str) -> dict[str, Counts]:
             async def full() -> Awaitable[object]:
                 return (await passes.prepared())()
 
-            async def empty() -> Awaitable[object]:
-                mention = Mention("@nobody:example.org", _ROOM, "$nothing")
-                return passes.store.apply_pass(mention, Proposals(), _THREE)
-
-            await smallest("a pass (2 new, 1 reinforced, 1 promoted)", full)
-            await smallest("a pass without proposals", empty)
             words = "I have two cats."
+
+            async def a_pass() -> Awaitable[object]:
+                return turns.run_pass(f"@pass{next(_numbers)}:example.org", words)
 
             async def turn() -> Awaitable[object]:
                 return turns.run(f"@turn{next(_numbers)}:example.org", words)
 
+            await smallest("applying a pass (2 new, 1 reinforced, 1 promoted)", full)
             instant(model, {"Has two cats": "I have two cats"})
+            await smallest("a pass that notes a fact, with its reading", a_pass)
             await smallest("a turn that notes a fact", turn)
             instant(model, {})
+            await smallest("a pass that finds nothing, with its reading", a_pass)
             await smallest("a turn that notes nothing", turn)
             return found
     finally:
