@@ -1,4 +1,7 @@
-"""`make bench`: how fast, how big and how lean llmbot is, as ratios taken within one run."""
+"""`make bench`: how fast, how big and how lean llmbot is, as ratios taken within one run.
+
+Each section that was measured is written at once: results, chart, and the docs' page.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import answers, footprint, growth, passes, results, tokens, turns
+from benchmarks import answers, footprint, growth, page, passes, results, tokens, turns
 from benchmarks.measuring import Section
 from devstack.process import StackError, run_until_signal
 
@@ -46,6 +49,9 @@ async def _measure(names: list[str]) -> None:
             section = await MEASUREMENTS[name](Path(folder))
         print(results.section_text(section.as_json()), flush=True)
         results.write(section, [*MEASUREMENTS])
+        page.PAGE.write_text(
+            page.with_figures(page.PAGE.read_text(encoding="utf-8")), encoding="utf-8"
+        )
 
 
 def main() -> int:

@@ -39,6 +39,11 @@ class Figure:
         digits = 0 if self.value == int(self.value) or abs(self.value) >= 100 else 2
         return f"{self.value:,.{digits}f}{self.unit and ' '}{self.unit}"
 
+    @property
+    def is_met(self) -> bool:
+        """Whether it is within its target, as both are shown."""
+        return self.target is None or round(self.value, 2) <= self.target
+
 
 @dataclasses.dataclass(frozen=True)
 class Section:

@@ -263,7 +263,7 @@ def _label(query: str) -> str:
     return next((name for start, name in names.items() if query.startswith(start)), query[:40])
 
 
-async def measure(folder: Path, *, rounds: int = 300) -> Section:
+async def measure(folder: Path, *, rounds: int = 600) -> Section:
     """Measure on a PostgreSQL of its own below a folder."""
     async with postgres(folder) as server:
         counts = await count_all(server.url)

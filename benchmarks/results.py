@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks import chart
 from benchmarks.measuring import Figure, Section
 from devstack.postgres import BUNDLED
 from evaluation import results as evaluation_results
@@ -38,7 +39,16 @@ def write(section: Section, order: Sequence[str]) -> None:
     results = {"sections": [found[name] for name in order if name in found]}
     text = json.dumps(results, indent=1, ensure_ascii=False) + "\n"
     JSON.write_text(text, encoding="utf-8")
-    JSON.with_suffix(".md").write_text(report(results), encoding="utf-8")
+    publish(results)
+
+
+def publish(found: Results) -> None:
+    """Write the report and the chart beside the file."""
+    JSON.with_suffix(".md").write_text(report(found), encoding="utf-8")
+    chart.draw(
+        [(section["title"], figures(section)) for section in found["sections"]],
+        JSON.with_suffix(".svg"),
+    )
 
 
 def load() -> dict[str, Any]:
@@ -75,6 +85,8 @@ def report(found: Results) -> str:
 
 Written by `make bench`. {NOISE}
 
+![What was measured, over its target]({JSON.stem}.svg)
+
 {summary(found)}
 
 {parts}"""
@@ -98,7 +110,7 @@ def summary(found: Results) -> str:
     """Return the figures that have a target, as a table."""
     rows = [("", "measured", "target", "")]
     rows += [
-        (one.what, one.shown, f"≤ {_number(one.target)}", "met" if is_met(one) else "**missed**")
+        (one.what, one.shown, f"≤ {_number(one.target)}", "met" if one.is_met else "**missed**")
         for section in found["sections"]
         for one in figures(section)
         if one.target is not None
@@ -109,11 +121,6 @@ def summary(found: Results) -> str:
 def figures(section: Mapping[str, Any]) -> list[Figure]:
     """Return a section's figures."""
     return [Figure(**one) for one in section["figures"]]
-
-
-def is_met(figure: Figure) -> bool:
-    """Say whether a figure is within its target, as both are shown."""
-    return figure.target is None or round(figure.value, 2) <= figure.target
 
 
 def section_text(section: Mapping[str, Any]) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
-from benchmarks import answers, footprint, growth, passes, results, tokens, turns
+from benchmarks import answers, footprint, growth, page, passes, results, tokens, turns
 from benchmarks.__main__ import MEASUREMENTS
 from benchmarks.measuring import Figure, Section, postgres
 from benchmarks.passes import Counts
+
+from .. import fuzzing  # noqa: F401 - names the profiles
 
 SMALL: dict[str, Callable[[Path], Awaitable[Section]]] = {
     "answers": partial(answers.measure, rounds=1, warm_up=0),
@@ -79,5 +83,46 @@ def test_every_section_of_make_bench_is_run_here() -> None:
 
 def test_a_figure_is_met_up_to_its_target_as_both_are_shown() -> None:
     figures = [Figure("a", value, target=1.2) for value in (1.0, 1.2049, 1.206)]
-    assert [results.is_met(one) for one in figures] == [True, True, False]
-    assert results.is_met(Figure("a", 100.0))
+    assert [one.is_met for one in figures] == [True, True, False]
+    assert Figure("a", 100.0).is_met
+
+
+class TestWhatIsPublished:
+    RESULTS = results.load()
+
+    def test_it_is_all_of_make_bench(self) -> None:
+        assert [one["name"] for one in self.RESULTS["sections"]] == [*MEASUREMENTS]
+
+    def test_the_report_shows_the_figures_of_the_results(self) -> None:
+        report = results.JSON.with_suffix(".md").read_text(encoding="utf-8")
+        assert report == results.report(self.RESULTS)
+
+    def test_the_chart_names_each_figure_that_has_a_target(self) -> None:
+        chart = results.JSON.with_suffix(".svg").read_text(encoding="utf-8")
+        for section in self.RESULTS["sections"]:
+            for one in results.figures(section):
+                assert (f">{one.what}<" in chart) == (one.target is not None)
+                assert one.target is None or f">{one.shown} (" in chart
+
+    def test_the_page_shows_the_figures_of_the_results(self) -> None:
+        text = page.PAGE.read_text(encoding="utf-8")
+        assert page.with_figures(text) == text
+        for name in ("summary", "missed", "soak", *MEASUREMENTS):
+            assert f"<!-- figures: {name} -->" in text
+
+    def test_the_page_says_why_each_figure_misses_its_target(self) -> None:
+        missed = [
+            one.what
+            for section in self.RESULTS["sections"]
+            for one in results.figures(section)
+            if not one.is_met
+        ]
+        assert set(missed) <= page.REASONS.keys()
+
+    def test_between_the_figures_the_page_names_only_how_many_inputs_the_parsers_get(self) -> None:
+        text = page.PAGE.read_text(encoding="utf-8")
+        prose = re.sub(
+            r"<!-- figures: [\w-]+ -->\n.*?<!-- figures: end -->", "", text, flags=re.DOTALL
+        )
+        profiles = [settings.get_profile(name) for name in ("test", "fuzz")]
+        assert re.findall(r"\d[\d,.]*\d", prose) == [f"{one.max_examples:,}" for one in profiles]
