@@ -22,6 +22,7 @@ from .prompts import (
     assistant_messages,
     unknown_tool,
 )
+from .reporting import traceback_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,9 +157,9 @@ class Assistant:
         try:
             return await self._pipeline.save(turn.mention, call.arguments, own_messages, settings)
         # The answer must not fail with the memory; the model is told, and tells the person.
-        except Exception:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._counters.failures["memory"] += 1
-            self._log.exception("save_memory failed")
+            self._log.error("save_memory failed%s", traceback_of(error))
             return NOT_SAVED_FAILED
 
 

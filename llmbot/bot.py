@@ -35,7 +35,7 @@ from .memory_commands import MemoryCommands
 from .models import ModelClient, ModelError
 from .pictures import Painter, picture_message
 from .replies import RoomGoneError, rendered, reply, send, working
-from .reporting import FailureLog
+from .reporting import FailureLog, traceback_of
 from .room import SETTINGS_EVENT, Rooms
 from .story import Storyteller
 from .surroundings import SurroundingsReader
@@ -127,10 +127,10 @@ class LLMBot(Plugin):
             except RoomGoneError as error:
                 self.log.debug("No answer to %s: %s", evt.event_id, error)
             # What nobody foresaw gets an id that the user sees and the log explains.
-            except Exception:
+            except Exception as error:  # noqa: BLE001
                 self.counters.failures["internal"] += 1
                 error_id = secrets.token_hex(4)
-                self.log.exception("Internal error %s", error_id)
+                self.log.error("Internal error %s%s", error_id, traceback_of(error))
                 with contextlib.suppress(RoomGoneError):
                     await reply(evt, texts.internal_error(error_id))
 

@@ -20,6 +20,7 @@ from .picture_header import Picture
 from .pictures import Painter, picture_message
 from .prompts import STORY_SCHEMA, story_messages
 from .replies import Thread, notice, rendered
+from .reporting import traceback_of
 from .texts import Problem
 
 _PICTURES_AT_ONCE = 2
@@ -163,9 +164,9 @@ class Storyteller:
                 self._log.log(error.log_level, "No picture for a story: %s", error)
                 return error
             # The story stays whole whatever happens to a picture.
-            except Exception:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001
                 self._failures["internal"] += 1
-                self._log.exception("A picture of a story was not drawn")
+                self._log.error("A picture of a story was not drawn%s", traceback_of(error))
                 return BadPictureError(settings.image_model, "unforeseen")
 
     async def _show(
@@ -182,9 +183,9 @@ class Storyteller:
             self._log.warning("A picture was not sent: %s", error)
             return texts.upload_too_large(error.size, error.limit)
         # Whatever the homeserver has against the picture, the story stays whole.
-        except Exception:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             self._failures["upload"] += 1
-            self._log.exception("A picture of a story was not uploaded")
+            self._log.error("A picture of a story was not uploaded%s", traceback_of(error))
             return texts.NOT_UPLOADED
         await thread.send(message)
         return None

@@ -91,6 +91,8 @@ def _template(expression: ast.expr, parameters: frozenset[str]) -> Template:
             )
         case ast.Name(id=name) if name in parameters:
             return (Parameter(name),)
+        case ast.Call(func=ast.Name(id="traceback_of")):
+            return ()  # It stands below the line.
         case _:
             return ("…",)
 
