@@ -20,6 +20,7 @@ async def test_ask_answer_memory_and_list_in_an_encrypted_room(world: World) -> 
     from devstack.encrypted_member import EncryptedMember  # noqa: PLC0415 - needs python-olm
 
     account = await world.stack.synapse.register("eve-encrypted")
+    log_before = len(world.log())
     async with EncryptedMember(world.stack.synapse.url, account) as eve:
         room_id = await eve.create_room(world.bot.user_id)
 
@@ -49,3 +50,6 @@ async def test_ask_answer_memory_and_list_in_an_encrypted_room(world: World) -> 
             )
             assert stored["type"] == "m.room.encrypted"
             assert "beekeeper" not in str(stored)
+        # Neither has maubot's log, where it tells at DEBUG what the bot sends.
+        assert "/send/m.room.encrypted/" in world.log()[log_before:]
+        assert "beekeeper" not in world.log()[log_before:]
