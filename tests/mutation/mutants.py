@@ -100,8 +100,8 @@ MUTANTS = [
     Mutant(
         "M4: a pass that finds nothing never prunes",
         PIPELINE,
-        "if proposals.are_none and not view.has_stale:",
-        "if proposals.are_none:",
+        "if not proposals.are_none or view.has_stale:",
+        "if not proposals.are_none:",
     ),
     Mutant(
         "M4: others' stale candidates are taken for one's own",
