@@ -76,23 +76,28 @@ class Talk:
 
     async def ask(self, name: str, command: str) -> Answered:
         """Ask in a room; return what the answer took."""
-        asked, passes = len(self._model.chats), len(self._model.extractions)
+        before = await self._model.calls()
         room_id = self.rooms[name]
         event_id = await self._member.say(room_id, f"{command} {words(next(_numbers))}")
         begin = time.perf_counter()
         await self._member.wait_for_reply(event_id, _SECONDS)
         seconds = time.perf_counter() - begin
         if name == "on":
-
-            async def passed() -> bool:
-                return len(self._model.extractions) > passes
-
-            await wait_until(passed, _SECONDS, "the pass after the answer")
+            await self._passed(len(before.extractions))
         await asyncio.sleep(_PAUSE_SECONDS)
-        if len(self._model.chats) == asked:
+        chats = (await self._model.calls()).chats[len(before.chats) :]
+        if not chats:
             return Answered(seconds)
-        (call,) = self._model.chats[asked:]
+        (call,) = chats
         return Answered(seconds, call.begin - begin, call.seconds)
+
+    async def _passed(self, before: int) -> None:
+        """Wait until there was one more pass than before."""
+
+        async def passed() -> bool:
+            return len((await self._model.calls()).extractions) > before
+
+        await wait_until(passed, _SECONDS, "the pass after the answer")
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> tuple[float, float, float]:
@@ -121,17 +126,17 @@ async def take(talk: Talk, rounds: int, *, warm_up: int) -> dict[str, list[Answe
     return taken
 
 
-async def measure(folder: Path, *, rounds: int = 100, warm_up: int = 10) -> Section:
+async def measure(folder: Path, *, rounds: int = 150, warm_up: int = 10) -> Section:
     """Measure on a real stack below a folder."""
     found = {}
     async with (
-        PlainModel().open() as model,
+        PlainModel(folder).running() as model,
         Stack(folder / "stack", scripted_model=False) as stack,
     ):
         talk = await set_up(folder, stack, model)
-        for seconds in (THINKS_SECONDS, 0.0):
-            model.seconds = seconds
-            found[seconds] = await take(talk, rounds, warm_up=warm_up)
+        for seconds, times in ((THINKS_SECONDS, rounds), (0.0, (rounds + 1) // 2)):
+            await model.think(seconds)
+            found[seconds] = await take(talk, times, warm_up=warm_up)
     thinking, instant = found[THINKS_SECONDS], found[0.0]
     on, off, echo = (_own(thinking[name]) for name in _COMMANDS)
     compared = {
@@ -195,7 +200,7 @@ async def measure(folder: Path, *, rounds: int = 100, warm_up: int = 10) -> Sect
 
 async def set_up(folder: Path, stack: Stack, model: PlainModel) -> Talk:
     """Upload both plugins and make the rooms."""
-    providers = {"plain": {"baseUrl": model.base_url, "apiKeyEnv": ""}}
+    providers = {"plain": {"baseUrl": model.url, "apiKeyEnv": ""}}
     changes = {"assistantModel": "plain/m", "providers": providers, "askRateLimitCount": 0}
     bot = await stack.setup_bot(build(folder / "dist"), changes)
     echo = await stack.setup_bot(echo_plugin(folder), "{}", "echo")

@@ -87,11 +87,11 @@ async def started_seconds(
 async def measure(folder: Path, *, answers: int = 50, updates: int = 15) -> Section:
     """Measure on real stacks below a folder."""
     mbp = build(folder / "dist")
-    async with PlainModel().open() as model:
+    async with PlainModel(folder).running() as model:
         config = instance_config(
             {
                 "assistantModel": "plain/m",
-                "providers": {"plain": {"baseUrl": model.base_url, "apiKeyEnv": ""}},
+                "providers": {"plain": {"baseUrl": model.url, "apiKeyEnv": ""}},
                 "askRateLimitCount": 0,
             }
         )

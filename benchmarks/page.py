@@ -27,6 +27,10 @@ REASONS = {
         "llmbot reads and checks what the model wrote, and maubot's and asyncpg's layers around a"
         " connection are not in the bare turn; by package below"
     ),
+    "a list in full tables over one in empty tables": (
+        "what is listed in the full tables was not read before, and comes from the disk's cache"
+        " into PostgreSQL's own"
+    ),
     "an answer over an echo, memory on": (
         "the machine was busy with other work, which stretches the few more steps of an answer"
     ),

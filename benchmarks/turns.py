@@ -11,7 +11,6 @@ import itertools
 import json
 import pstats
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,22 +22,13 @@ import asyncpg
 
 from benchmarks.measuring import Figure, Section, plugin_database, postgres
 from benchmarks.passes import Turns
-from benchmarks.plain_model import words
-from devstack.stack import ScriptedModel
+from benchmarks.plain_model import PlainModel, words
 
 TARGET = 1.5
 _INSTANCE = "turns"
 _RECORDED = "@recorded:example.org"
 _numbers = itertools.count(1)
 _PACKAGES = ("llmbot", "aiohttp", "asyncpg", "maubot", "mautrix", "yarl", "multidict")
-
-
-class PlainModelProcess(ScriptedModel):
-    """The plain model as a process of its own, so that its work is not counted."""
-
-    def command(self) -> Sequence[str]:
-        """Return the command line of the model server."""
-        return [sys.executable, "-m", "benchmarks.plain_model", "--port", str(self.port)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,14 +151,8 @@ def _package(file: str) -> str:
 
 async def measure(folder: Path, *, rounds: int = 300, warm_up: int = 30) -> Section:
     """Measure on a PostgreSQL of its own below a folder."""
-    model = PlainModelProcess(folder / "model")
-    (folder / "model").mkdir()
-    async with postgres(folder) as server:
-        await model.start()
-        try:
-            return await _measure(server.url, model.url, rounds, warm_up)
-        finally:
-            await model.stop()
+    async with postgres(folder) as server, PlainModel(folder).running() as model:
+        return await _measure(server.url, model.url, rounds, warm_up)
 
 
 async def _measure(server_url: str, model_url: str, rounds: int, warm_up: int) -> Section:
