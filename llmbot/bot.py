@@ -7,6 +7,7 @@ import contextlib
 import os
 import secrets
 import time
+from collections.abc import Sequence
 
 from aiohttp.web import Request as WebRequest
 from aiohttp.web import Response
@@ -18,7 +19,7 @@ from mautrix.util.async_db import UpgradeTable
 from . import metrics, texts
 from .addressing import Command, Request, addressed
 from .assistant import Answer, Assistant, Turn
-from .code_files import code_files
+from .code_files import CodeFile, code_files
 from .config import Config, Settings
 from .conversation import ConversationKey, Conversations
 from .counters import Counters, cause
@@ -297,8 +298,22 @@ class LLMBot(Plugin):
             text += f"\n\n{texts.CUT_OFF.plain}"
         await reply(evt, await asyncio.to_thread(rendered, text))
         if is_code:
-            for file in code_files(answer.text):
+            await self._send_files(evt, code_files(answer.text))
+
+    async def _send_files(self, evt: MessageEvent, files: Sequence[CodeFile]) -> None:
+        """Send code as files too; where that fails, the answer has it all the same."""
+        try:
+            for file in files:
                 await send_file(evt, file)
+        except RoomGoneError:
+            raise
+        # Whatever the homeserver has against a file, the turn goes on.
+        except Exception as error:  # noqa: BLE001
+            self.counters.failures["upload"] += 1
+            self.failures.report(
+                f"A file with code was not sent: {type(error).__name__}", error=error
+            )
+            await reply(evt, texts.FILE_NOT_SENT)
 
     def _log_no_answer(self, error: ModelError) -> None:
         self.counters.failures[cause(error)] += 1

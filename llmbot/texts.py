@@ -52,6 +52,7 @@ NOT_ALLOWED = Problem(
 )
 ONLY_FOR_ADMINS = Problem("Only this bot's operators can see that.")
 CUT_OFF = Problem("*(The model had to stop here: its answer was too long.)*")
+FILE_NOT_SENT = Problem("The homeserver did not take the code as a file. It stands above.")
 FORGOTTEN = Text("I have forgotten our conversation here. Your memories are as they were.")
 NOTHING_TO_FORGET = Problem("There is no conversation to forget here.")
 MEMORIES_USAGE = Problem(

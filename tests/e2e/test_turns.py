@@ -151,6 +151,31 @@ async def test_long_code_also_comes_as_a_file(world: World, ada: Person) -> None
     assert content.decode() == code
 
 
+async def test_code_that_the_homeserver_takes_as_no_file_is_answered_and_remembered_all_the_same(
+    world: World, ada: Person
+) -> None:
+    code = "print()\n" * 80
+    world.on("chat", text(f"Here you are:\n\n```python\n{code}```"))
+    # Where Synapse would make a folder for the file there is a file.
+    kept = world.stack.synapse.folder / "media" / "local_content"
+    aside = kept.with_name("aside")
+    if kept.exists():
+        kept.rename(aside)
+    kept.write_text("in the way")
+    try:
+        event_id = await ada.tell_silently("!code I work as a plumber. Print eighty times!")
+        await ada.member.wait_until(lambda: len(ada.member.replies(event_id)) == 2)
+    finally:
+        kept.unlink()
+        if aside.exists():
+            aside.rename(kept)
+    answer, note = ada.member.replies(event_id)
+    assert code in answer.body
+    assert note.body == "The homeserver did not take the code as a file. It stands above."
+    assert "A file with code was not sent" in world.log()
+    await ada.until(candidates={"Works as a plumber": 1})
+
+
 async def test_html_in_an_answer_is_shown_and_not_applied(world: World, ada: Person) -> None:
     world.on("chat", text("# Title\n\n- a\n- b\n\n> quote\n\n<b onclick='x'>bold</b> @room"))
     answer = await ada.tell("!ask hello")
