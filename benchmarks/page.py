@@ -11,6 +11,7 @@ from devstack.build import ROOT
 
 PAGE = ROOT / "docs" / "numbers.md"
 SOAK = ROOT / "soak" / "results" / "soak.md"
+MEM0 = ROOT / "benchmarks" / "results" / "mem0.md"
 _BLOCK = re.compile(r"<!-- figures: ([\w-]+) -->\n.*?<!-- figures: end -->", re.DOTALL)
 
 Sections = Mapping[str, Mapping[str, Any]]
@@ -50,7 +51,8 @@ def with_figures(page: str) -> str:
     blocks = {
         "summary": show.summary(show.load()),
         "missed": "\n".join(_missed(sections)),
-        "soak": _table_of(SOAK.read_text(encoding="utf-8")),
+        "soak": _tables_of(SOAK.read_text(encoding="utf-8")),
+        "mem0": _tables_of(MEM0.read_text(encoding="utf-8")),
         **{name: _section(section) for name, section in sections.items()},
     }
     return _BLOCK.sub(
@@ -75,9 +77,9 @@ def _section(section: Mapping[str, Any]) -> str:
     return "\n\n".join([*parts, show.made_with(section)])
 
 
-def _table_of(report: str) -> str:
-    """Return a report's table, and the day when it was made."""
+def _tables_of(report: str) -> str:
+    """Return a report's tables, and the day when it was made."""
     day = re.search(r"\d{4}-\d\d-\d\d", report)
     assert day is not None
-    rows = [line for line in report.splitlines() if line.startswith("|")]
-    return "\n".join([*rows, "", f"Measured on {day[0]}."])
+    tables = [part.strip() for part in report.split("\n\n") if part.startswith("|")]
+    return "\n\n".join([*tables, f"Measured on {day[0]}."])
