@@ -123,22 +123,21 @@ async def prompt_after_demo(folder: Path) -> AsyncIterator[Prompt]:
         yield Prompt(conversation)
 
 
-async def play() -> None:
-    """Play the whole tour and write down what was shown."""
-    text = TOUR.read_text()
+async def play(text: str) -> str:
+    """Play a whole tour; return it with what was shown now."""
     with tempfile.TemporaryDirectory() as folder:
         async with prompt_after_demo(Path(folder) / "stack") as prompt:
             played = []
-        for session in sessions(text):
-            # Python 3.10 takes no asynchronous comprehension inside another one.
-            taken = [await take(prompt, step) for step in session]
-            played.append(taken)
-    TOUR.write_text(replaced(text, played))
+            for session in sessions(text):
+                # Python 3.10 takes no asynchronous comprehension inside another one.
+                taken = [await take(prompt, step) for step in session]
+                played.append(taken)
+    return replaced(text, played)
 
 
 def main() -> int:
     """Bring the tour up to date."""
-    asyncio.run(play())
+    TOUR.write_text(asyncio.run(play(TOUR.read_text())))
     return 0
 
 
